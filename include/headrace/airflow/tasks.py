@@ -1,0 +1,151 @@
+"""The tasks of a feed's run: each reads the feed file and the connections, calls its stage and logs one line.
+
+Heavy imports wait inside the functions: Airflow imports this module whenever it parses a DAG.
+"""
+
+import functools
+import importlib
+import json
+import logging
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+from airflow.sdk.exceptions import AirflowFailException
+
+from headrace import layout
+from headrace.errors import HeadraceError
+from headrace.feed import load as load_feed
+from headrace.settings import Settings
+
+log = logging.getLogger(__name__)
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def edge(function: Callable[P, T]) -> Callable[P, T]:
+    """Translate our errors for Airflow: one that a retry cannot mend fails the task at once."""
+
+    @functools.wraps(function)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return function(*args, **kwargs)
+        except HeadraceError as error:
+            if error.retry:
+                raise
+            raise AirflowFailException(str(error)) from error
+
+    return wrapped
+
+
+@edge
+def extract(path: str) -> bool:
+    """Archive what is new; False, which skips the rest of the run, when every store already has everything."""
+    from headrace.airflow import connections
+    from headrace.stages import extract, progress
+
+    settings, feed = Settings(), load_feed(Path(path))
+    lake = connections.lake(settings)
+    limits = extract.Limits(settings.file_records, settings.file_bytes)
+    done = extract.extract(feed, lake=lake, kafka=connections.kafka(), limits=limits)
+    log.info("feed %s: archived %d records in %d files", feed.name, done.records, done.files)
+    warehouses = [connections.warehouse(name) for name in feed.declaration.warehouses]
+    return done.records > 0 or progress.is_behind(
+        feed, lake=lake, warehouses=warehouses, mask_key=connections.mask_key()
+    )
+
+
+@edge
+def transform(path: str, run: str) -> Mapping[str, int]:
+    """Decode and merge what is new in the archive, on the run's branch of the clean table."""
+    from headrace.airflow import connections
+    from headrace.stages import transform
+
+    feed, lake = load_feed(Path(path)), connections.lake(Settings())
+    writers = connections.registry().writers(feed.subject)
+    planned = transform.plan(feed, lake=lake, writers=writers, run=run)
+    if planned is None:
+        log.info("feed %s: nothing new in the archive", feed.name)
+        return {}
+    accounts: dict[str, int] = _job("transform", planned.model_dump_json())
+    log.info("feed %s: %s", feed.name, ", ".join(f"{name} {count}" for name, count in accounts.items()))
+    return accounts
+
+
+@edge
+def check(path: str, run: str) -> Mapping[str, int]:
+    """Ask the suite of the rows that the branch changed; a failed check stops the run."""
+    from headrace.airflow import connections
+    from headrace.stages import check
+
+    feed, lake = load_feed(Path(path)), connections.lake(Settings())
+    planned = check.plan(feed, lake=lake, run=run)
+    if planned is None:
+        return {}
+    outcomes = [check.Outcome.model_validate(each) for each in _job("check", planned.model_dump_json())]
+    warned = check.judge(outcomes, feed=feed.name, branch=planned.branch)
+    log.info("feed %s: %d checks passed, %d warned", feed.name, len(outcomes) - len(warned), len(warned))
+    return {"passed": len(outcomes) - len(warned), "warned": len(warned)}
+
+
+@edge
+def publish(path: str, run: str) -> str | None:
+    """Switch the clean table to what was checked; returns the snapshot that readers now see."""
+    from headrace.airflow import connections
+    from headrace.stages import publish
+
+    feed = load_feed(Path(path))
+    done = publish.publish(feed, lake=connections.lake(Settings()), run=run)
+    log.info("feed %s: %s", feed.name, f"published snapshot {done.snapshot}" if done else "nothing to publish")
+    return str(done.snapshot) if done else None
+
+
+@edge
+def load(path: str, warehouse: str) -> Mapping[str, Any]:
+    """Bring one warehouse to the published snapshot."""
+    from headrace.airflow import connections
+    from headrace.stages import load
+
+    feed = load_feed(Path(path))
+    done = load.load(
+        feed,
+        lake=connections.lake(Settings()),
+        warehouse=connections.warehouse(warehouse),
+        mask_key=connections.mask_key(),
+    )
+    log.info(
+        "feed %s, warehouse %s: %d rows staged, %s",
+        feed.name,
+        warehouse,
+        done.staged,
+        "all" if done.whole else "changes",
+    )
+    return {"snapshot": str(done.snapshot), "staged": done.staged}
+
+
+@edge
+def reconcile(path: str, warehouse: str) -> Mapping[str, int]:
+    """Prove that one warehouse holds exactly the published rows."""
+    from headrace.airflow import connections
+    from headrace.stages import reconcile
+
+    feed = load_feed(Path(path))
+    done = reconcile.reconcile(
+        feed,
+        lake=connections.lake(Settings()),
+        warehouse=connections.warehouse(warehouse),
+        mask_key=connections.mask_key(),
+    )
+    log.info("feed %s, warehouse %s: %d rows agree", feed.name, warehouse, done.figures.count)
+    return {"rows": done.figures.count}
+
+
+def _job(name: str, plan: str) -> Any:
+    """Run a Spark job by its name; it gets a plan and gives its result back, both as JSON."""
+    from headrace.airflow import connections
+    from headrace.lake import spark_properties
+
+    job = importlib.import_module(layout.job_module(name))
+    properties = spark_properties(connections.lake(Settings()))
+    return json.loads(job.run(plan, remote=connections.spark_remote(), properties=properties))

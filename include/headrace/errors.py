@@ -1,0 +1,59 @@
+"""Every error that Headrace raises, in one tree.
+
+HeadraceError
+├── FeedError            a feed file is wrong: mend the file
+├── SettingsError        the environment lacks something: set it
+├── RegistryError        the schema registry refuses or does not know
+├── TopicError           the topic is not what the archive remembers
+│   └── RecordsLost      the broker deleted records before they were archived
+├── MovedError           somebody else committed first: plan again        (a retry helps)
+├── HeadsError           a table has snapshots but no heads
+├── CheckError           a check stopped the run
+└── ReconcileError       two stores disagree
+
+An error says what, where, the value it got and what to do. `retry` says whether the same call may succeed later.
+"""
+
+
+class HeadraceError(Exception):
+    """The root: catch this at an edge (a task, a route, the command line) and nowhere else."""
+
+    retry = False
+
+
+class FeedError(HeadraceError):
+    """A feed file is wrong."""
+
+
+class SettingsError(HeadraceError):
+    """The environment lacks a setting or a connection."""
+
+
+class RegistryError(HeadraceError):
+    """The schema registry refuses a schema or does not know one."""
+
+
+class TopicError(HeadraceError):
+    """The topic is not the one that the archive remembers."""
+
+
+class RecordsLost(TopicError):
+    """The broker deleted records before they were archived."""
+
+
+class MovedError(HeadraceError):
+    """The table moved on since it was planned from: plan again."""
+
+    retry = True
+
+
+class HeadsError(HeadraceError):
+    """A table holds snapshots but none of them says how far it has come."""
+
+
+class CheckError(HeadraceError):
+    """A check stopped the run before anybody saw its rows."""
+
+
+class ReconcileError(HeadraceError):
+    """Two stores that must agree do not."""

@@ -1,0 +1,1 @@
+"""Kafka: topics, and the records in their spans."""

@@ -1,0 +1,64 @@
+"""The envelope: a Kafka record as the archive keeps it, whole and byte for byte."""
+
+from datetime import UTC, datetime
+
+from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.transforms import IdentityTransform
+from pyiceberg.types import (
+    BinaryType,
+    IntegerType,
+    ListType,
+    LongType,
+    NestedField,
+    StringType,
+    StructType,
+    TimestamptzType,
+)
+
+HOUR_MS = 3_600_000
+
+# A producer's clock may say anything. Outside these years an hour names no real hour, and one folder each for such
+# hours would let a single producer flood the archive with tiny files: they are filed together as unknown.
+PLAUSIBLE_MS = range(
+    int(datetime(2000, 1, 1, tzinfo=UTC).timestamp() * 1000), int(datetime(2100, 1, 1, tzinfo=UTC).timestamp() * 1000)
+)
+
+_HEADER = StructType(
+    NestedField(11, "name", StringType(), required=True), NestedField(12, "value", BinaryType(), required=False)
+)
+
+SCHEMA = Schema(
+    NestedField(1, "partition", IntegerType(), required=True),
+    NestedField(2, "offset", LongType(), required=True),
+    NestedField(3, "timestamp", LongType(), doc="Milliseconds since 1970 in UTC, as Kafka gave them."),
+    NestedField(4, "timestamp_type", StringType(), doc="create, append or none."),
+    NestedField(5, "leader_epoch", IntegerType()),
+    NestedField(6, "key", BinaryType()),
+    NestedField(7, "value", BinaryType(), doc="Null for a tombstone, which is not the same as empty."),
+    NestedField(8, "headers", ListType(element_id=10, element_type=_HEADER, element_required=True)),
+    NestedField(9, "hour", TimestamptzType(), doc="The hour of the timestamp; null when it is implausible."),
+)
+
+SPEC = PartitionSpec(
+    PartitionField(source_id=1, field_id=1000, transform=IdentityTransform(), name="partition"),
+    PartitionField(source_id=9, field_id=1001, transform=IdentityTransform(), name="hour"),
+)
+
+# Offsets prune files, so they need exact statistics; payloads would only leak personal data into manifests.
+PROPERTIES = {
+    "write.metadata.metrics.default": "full",
+    "write.metadata.metrics.column.key": "none",
+    "write.metadata.metrics.column.value": "none",
+    "write.metadata.metrics.column.headers.element.name": "none",
+    "write.metadata.metrics.column.headers.element.value": "none",
+}
+
+
+def filed_hour(timestamp: int | None) -> int | None:
+    """The hour since 1970 that a record is filed under, or None when its timestamp is implausible."""
+    return timestamp // HOUR_MS if timestamp is not None and timestamp in PLAUSIBLE_MS else None
+
+
+def hour_start(hour: int) -> datetime:
+    return datetime.fromtimestamp(hour * 3600, UTC)

@@ -1,0 +1,1 @@
+"""The schema registry: subjects, their versions and the ids that records carry."""

@@ -1,0 +1,1 @@
+"""The stages of a run: extract, transform, check, publish, load, reconcile."""

@@ -1,0 +1,118 @@
+"""Transform, planned: what a Spark job needs to turn new archive records into rows on a branch of the clean table.
+
+The plan is all that the job gets, so the same job runs over Spark Connect, by spark-submit, and in tests.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+from pyiceberg.types import (
+    IcebergType,
+    ListType,
+    LongType,
+    MapType,
+    StructType,
+    TimestampType,
+    TimestamptzType,
+)
+
+from headrace import clean, layout, quarantine
+from headrace.columns import columns
+from headrace.declaration import Merge
+from headrace.feed import Feed, SchemaType
+from headrace.heads import Heads
+from headrace.lake import Lake, heads_of
+from headrace.layout import Identifier
+
+
+class TransformPlan(BaseModel):
+    """One transform: which records, how they decode and merge, and where the rows go."""
+
+    model_config = ConfigDict(frozen=True)
+
+    feed: str
+    schema_type: SchemaType
+    reader: str
+    writers: dict[int, str]
+    columns: dict[str, str]
+    key: list[str]
+    order: list[str]
+    merge: Merge
+    immutable_partition: str | None
+    archive: str
+    archive_snapshot: int
+    spans: dict[int, tuple[int, int]]
+    clean: str
+    branch: str
+    quarantine: str
+    heads: str
+    kind: Literal["merge"] = "merge"
+
+
+def plan(feed: Feed, *, lake: Lake, writers: Mapping[int, str], run: str) -> TransformPlan | None:
+    """What the clean table lacks of the archive; None when it lacks nothing."""
+    archive = lake.find(layout.archive_table(feed.name))
+    snapshot = archive.current_snapshot() if archive else None
+    if archive is None or snapshot is None:
+        return None
+    target = clean.clean_of(feed, lake)
+    quarantine.quarantine_of(feed, lake)
+    archived, reached = heads_of(archive), heads_of(target)
+    spans = missing(archived, reached)
+    if not spans:
+        return None
+    partition = feed.declaration.partition
+    return TransformPlan(
+        feed=feed.name,
+        schema_type=feed.schema_type,
+        reader=json.dumps(feed.schema),
+        writers=dict(writers),
+        columns={column.name: spark_type(column.type) for column in columns(feed)},
+        key=feed.declaration.key,
+        order=feed.declaration.order,
+        merge=feed.declaration.merge,
+        immutable_partition=partition.field if partition and partition.immutable else None,
+        archive=spark_name(lake.name, layout.archive_table(feed.name)),
+        archive_snapshot=snapshot.snapshot_id,
+        spans=spans,
+        clean=spark_name(lake.name, layout.clean_table(feed.name)),
+        branch=layout.branch(run),
+        quarantine=spark_name(lake.name, layout.quarantine_table(feed.name)),
+        heads=archived.to_json(),
+    )
+
+
+def missing(archived: Heads, reached: Heads) -> dict[int, tuple[int, int]]:
+    """The spans of the archive past another table's heads."""
+    return {
+        number: (reached.of(number), next_) for number, next_ in archived.next.items() if next_ > reached.of(number)
+    }
+
+
+def spark_name(catalog: str, table: Identifier) -> str:
+    return ".".join(f"`{part}`" for part in (catalog, *table))
+
+
+def spark_type(type_: IcebergType) -> str:
+    """An Iceberg type in Spark's DDL."""
+    match type_:
+        case LongType():
+            return "bigint"
+        case TimestamptzType():
+            return "timestamp"
+        case TimestampType():
+            return "timestamp_ntz"
+        case StructType(fields=fields):
+            return f"struct<{', '.join(f'`{field.name}`: {spark_type(field.field_type)}' for field in fields)}>"
+        case ListType():
+            return f"array<{spark_type(type_.element_type)}>"
+        case MapType():
+            return f"map<{spark_type(type_.key_type)}, {spark_type(type_.value_type)}>"
+    return "binary" if str(type_).startswith("fixed") else str(type_).replace(" ", "")
+
+
+def hidden_types() -> dict[str, str]:
+    """The clean table's hidden columns in Spark's DDL."""
+    return {column.name: spark_type(column.type) for column in clean.HIDDEN}

@@ -1,0 +1,1 @@
+"""Warehouses: the databases that teams read."""

@@ -1,0 +1,1 @@
+"""The Spark jobs: the only code that imports pyspark."""

@@ -1,0 +1,58 @@
+"""The check job: run a suite of Great Expectations over the rows that a run's branch changed."""
+
+import json
+from collections.abc import Mapping
+from functools import reduce
+
+import great_expectations as gx
+from great_expectations.data_context.types.base import ProgressBarsConfig
+from great_expectations.expectations.registry import get_expectation_impl
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from headrace.clean import FROM_OFFSET, FROM_PARTITION, HIDDEN_ROW
+from headrace.stages.check import CheckPlan, Expectation, Outcome
+from spark_jobs.session import session
+
+
+def run(plan: str, *, remote: str | None, properties: Mapping[str, str]) -> str:
+    """The job's shell: a plan in, outcomes out, both as JSON."""
+    with session(remote, properties=properties) as spark:
+        outcomes = check(spark, CheckPlan.model_validate_json(plan))
+        return json.dumps([outcome.model_dump() for outcome in outcomes])
+
+
+def check(spark: SparkSession, plan: CheckPlan) -> list[Outcome]:
+    """Read the changed rows once, and ask everything of them."""
+    rows = changed_rows(spark, plan).persist()
+    try:
+        return validate(rows, plan.suite)
+    finally:
+        rows.unpersist()
+
+
+def changed_rows(spark: SparkSession, plan: CheckPlan) -> DataFrame:
+    """The visible rows that the run wrote, told by the coordinates they come from."""
+    spans = (
+        (F.col(FROM_PARTITION) == number) & (F.col(FROM_OFFSET) >= first) & (F.col(FROM_OFFSET) < next_)
+        for number, (first, next_) in plan.spans.items()
+    )
+    branch = spark.read.option("branch", plan.branch).table(plan.clean)
+    return branch.where(~F.col(HIDDEN_ROW) & reduce(Column.__or__, spans))
+
+
+def validate(rows: DataFrame, suite: list[Expectation]) -> list[Outcome]:
+    context = gx.get_context(mode="ephemeral")
+    # No progress bars in a task's log.
+    context.variables.progress_bars = ProgressBarsConfig(globally=False)
+    batch = (
+        context.data_sources.add_spark("clean").add_dataframe_asset("rows").add_batch_definition_whole_dataframe("all")
+    )
+    expectations = [get_expectation_impl(each.name)(**each.arguments) for each in suite]
+    results = batch.get_batch({"dataframe": rows}).validate(
+        gx.ExpectationSuite("suite", expectations=expectations), result_format="BASIC"
+    )
+    return [
+        Outcome(expectation=each, success=bool(result.success), unexpected=result.result.get("unexpected_count"))
+        for each, result in zip(suite, results.results, strict=True)
+    ]

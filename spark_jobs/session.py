@@ -1,0 +1,25 @@
+"""The one place that makes a Spark session: over Connect when an address is given, else in this process."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from pyspark.sql import SparkSession
+
+SETTINGS = {
+    "spark.sql.session.timeZone": "UTC",
+    # This rule takes from_json for never null when its input is not, which a blank text is not: it ends in a
+    # NullPointerException for the whole batch.
+    "spark.sql.optimizer.enableJsonExpressionOptimization": "false",
+}
+
+
+@contextmanager
+def session(remote: str | None, *, properties: Mapping[str, str]) -> Iterator[SparkSession]:
+    """A session of its own with the catalog's properties, released at the end."""
+    spark = SparkSession.builder.remote(remote).create() if remote else SparkSession.builder.getOrCreate()
+    try:
+        for key, value in {**SETTINGS, **properties}.items():
+            spark.conf.set(key, value)
+        yield spark
+    finally:
+        spark.stop()

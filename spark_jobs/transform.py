@@ -1,0 +1,102 @@
+"""The transform job: decode what is new in the archive, quarantine what is bad, merge the rest on the run's branch."""
+
+import json
+from collections.abc import Mapping
+from contextlib import ExitStack
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from headrace import heads
+from headrace.quarantine import SCHEMA as QUARANTINE
+from headrace.stages.transform import TransformPlan
+from spark_jobs import decoding, merging
+from spark_jobs.session import session
+
+SNAPSHOT_PROPERTY = "spark.sql.iceberg.snapshot-property."
+ACCOUNTS = "headrace.accounts"
+
+
+def run(plan: str, *, remote: str | None, properties: Mapping[str, str]) -> str:
+    """The job's shell: a plan in, accounts out, both as JSON."""
+    with session(remote, properties=properties) as spark:
+        return json.dumps(transform(spark, TransformPlan.model_validate_json(plan)))
+
+
+def transform(spark: SparkSession, plan: TransformPlan) -> dict[str, int]:
+    """Run a plan; its last step is one commit of rows and heads on the branch. Returns the accounts."""
+    spark.sql(f"alter table {plan.clean} create or replace branch `{plan.branch}`")
+    standing = spark.read.table(plan.clean)
+    with ExitStack() as kept:
+        records = _keep(kept, decoding.decoded(new_records(spark, plan), plan))
+        if plan.merge == "append":
+            records = _keep(kept, merging.judge_appends(records, standing, plan))
+        accounts = account(records)
+        if accounts["quarantined"]:
+            quarantine(records, plan)
+        good = merging.versions(records.where(F.col("reason").isNull()), plan)
+        if accounts["tombstones"] and plan.merge == "latest":
+            good = merging.rank_tombstones(good, standing, plan)
+        commit(spark, good, plan=plan, accounts=accounts)
+    return accounts
+
+
+def _keep(kept: ExitStack, frame: DataFrame) -> DataFrame:
+    """Keep a frame that several steps read, so that it is computed once; released at the end."""
+    kept.callback(frame.persist().unpersist)
+    return frame
+
+
+def new_records(spark: SparkSession, plan: TransformPlan) -> DataFrame:
+    """The archive's records in the planned spans; offset statistics leave out files that hold none of them."""
+    spans = (
+        (F.col("partition") == number) & (F.col("offset") >= first) & (F.col("offset") < next_)
+        for number, (first, next_) in plan.spans.items()
+    )
+    archive = spark.read.option("versionAsOf", plan.archive_snapshot).table(plan.archive)
+    return archive.where(reduce(Column.__or__, spans)).select("partition", "offset", "timestamp", "key", "value")
+
+
+def account(records: DataFrame) -> dict[str, int]:
+    row = records.agg(
+        F.count("*").alias("read"),
+        F.count("reason").alias("quarantined"),
+        F.count_if(F.col("value").isNull() & F.col("reason").isNull()).alias("tombstones"),
+    ).first()
+    assert row is not None, "an aggregate without groups gives one row"
+    return row.asDict()
+
+
+def quarantine(records: DataFrame, plan: TransformPlan) -> None:
+    """Add the rejected records that are not there yet: a run that died after this writes none of them twice."""
+    rejected = records.where(F.col("reason").isNotNull()).withColumn("quarantined_at", F.current_timestamp())
+    source = rejected.select(*(field.name for field in QUARANTINE.fields)).alias("s")
+    target = f"`{plan.feed}`"  # a merge's condition knows its target by the table's own name
+    known = F.expr(f"s.partition = {target}.partition and s.offset = {target}.offset")
+    source.mergeInto(plan.quarantine, known).whenNotMatched().insertAll().merge()
+
+
+def commit(spark: SparkSession, rows: DataFrame, *, plan: TransformPlan, accounts: dict[str, int]) -> None:
+    """Merge the rows into the branch, with the heads and accounts in the same snapshot."""
+    branch = f"branch_{plan.branch}"
+    reduced = merging.firsts(rows, plan) if plan.merge == "append" else merging.winners(rows, plan)
+    on = merging.same_key(plan.key, "s.", f"`{branch}`.")
+    # A tombstone knows its key but not its partition, so its row may lie anywhere.
+    if plan.immutable_partition and not accounts["tombstones"]:
+        on = on & touched(rows, plan.immutable_partition, target=branch)
+    spark.conf.set(f"{SNAPSHOT_PROPERTY}{heads.PROPERTY}", plan.heads)
+    spark.conf.set(f"{SNAPSHOT_PROPERTY}{ACCOUNTS}", json.dumps(accounts))
+    merge = reduced.alias("s").mergeInto(f"{plan.clean}.`{branch}`", on)
+    if plan.merge == "latest":
+        merge = merge.whenMatched(merging.rank(plan, "s.") > merging.rank(plan, f"`{branch}`.")).updateAll()
+    merge.whenNotMatched().insertAll().merge()
+
+
+def touched(rows: DataFrame, field: str, *, target: str) -> Column:
+    """Where the rows lie by their partition field, so that the merge leaves all other partitions unread."""
+    bounds = rows.agg(F.min(field).alias("low"), F.max(field).alias("high")).first()
+    column = F.col(f"`{target}`.`{field}`")
+    if bounds is None or bounds.low is None:
+        return column.isNull()
+    return column.between(F.lit(bounds.low), F.lit(bounds.high)) | column.isNull()
