@@ -38,6 +38,10 @@ class Topic:
     id: str
     partitions: Mapping[int, Reach]
 
+    def end(self, partition: int) -> int:
+        """The next offset of a partition; zero for one that is not there."""
+        return self.partitions[partition].end if partition in self.partitions else 0
+
 
 def describe(config: Config, name: str) -> Topic:
     """Ask the broker for a topic's identity and the reach of every partition, in a few calls for all of them."""

@@ -41,13 +41,25 @@ def plan(head: Heads, found: Topic, *, name: str) -> Plan:
             f"topic {found.name}: its id is {found.id}, but the archive was copied from {head.topic_id}: the topic was "
             f"deleted and made again. Going on would mix two topics; give the new one a feed of its own."
         )
+    _refuse_shrinking(head, found)
     _refuse_losses(head, found)
     spans = {
         number: Span(head.next.get(number, reach.start), reach.end)
         for number, reach in sorted(found.partitions.items())
     }
-    reached = {number: max(found_span.first, found_span.next) for number, found_span in spans.items()}
-    return Plan(name, {number: each for number, each in spans.items() if len(each) > 0}, Heads(found.id, reached))
+    reached = {number: span.next for number, span in spans.items()}
+    return Plan(name, {number: span for number, span in spans.items() if len(span)}, Heads(found.id, reached))
+
+
+def _refuse_shrinking(head: Heads, found: Topic) -> None:
+    """A broker that ends before what was archived will give old offsets to new records, which we would never read."""
+    shrunk = {number: offset for number, offset in head.next.items() if found.end(number) < offset}
+    if shrunk:
+        told = "; ".join(f"partition {number} ends at {found.end(number)}, not {shrunk[number]}" for number in shrunk)
+        raise TopicError(
+            f"topic {found.name}: it is shorter than what was archived of it: {told}. The broker lost records (an "
+            f"unclean leader election, a restored disk); replay them from the archive into a new topic."
+        )
 
 
 def _refuse_losses(head: Heads, found: Topic) -> None:

@@ -1,0 +1,185 @@
+"""Transform, check and publish on real Spark and Iceberg: each record once, latest state; readers see old or new."""
+
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from workshop import ORDER, Record, Workshop
+
+from headrace import layout
+from headrace.errors import CheckError, MovedError
+
+Make = Callable[..., Workshop]
+
+
+def order(id_: str, revision: int, *, price: str = "1.00", **others: Any) -> Record:
+    row = {"id": id_, "revision": revision, "price": Decimal(price), "created_at": 1_790_000_000_000, **others}
+    return Record({"status": "placed", "email": None, **row}, key=id_)
+
+
+def gone(id_: str) -> Record:
+    return Record(None, key=id_)
+
+
+def states(shop: Workshop) -> dict[str, int]:
+    return {row["id"]: row["revision"] for row in shop.clean()}
+
+
+STORY = [
+    order("twice", 1), order("twice", 1),
+    order("late", 3), order("late", 2),
+    order("tie", 1, price="1.00"), order("tie", 1, price="2.00"),
+    order("deleted", 2), gone("deleted"), order("deleted", 1),
+    order("revived", 1), gone("revived"), order("revived", 2),
+    gone("unknown"),
+    order("deleted twice", 4), gone("deleted twice"), order("deleted twice", 3), gone("deleted twice"),
+    order("plain", 1), order("plain", 2), order("plain", 3),
+]  # fmt: skip
+OUTCOME = {"twice": 1, "late": 3, "tie": 1, "revived": 2, "plain": 3}
+
+
+@pytest.mark.parametrize("sizes", [[20], [7, 6, 7], [3, 4, 1, 2, 3, 1, 6]], ids=str)
+def test_the_split_into_batches_does_not_change_the_table(workshop: Make, sizes: Sequence[int]) -> None:
+    shop, story = workshop(), iter(STORY)
+    for size in sizes:
+        shop.merge(*(next(story) for _ in range(size)))
+    assert states(shop) == OUTCOME
+    assert {row["id"]: row["price"] for row in shop.clean()}["tie"] == Decimal("2.00")
+    assert shop.quarantine() == {}
+
+
+def test_what_does_not_decode_goes_to_quarantine_and_the_rest_goes_on(workshop: Make) -> None:
+    shop = workshop()
+    good = shop.encoded(order("a", 1).value)
+    assert good is not None
+    bad = [b"", b"\x01text", b"\0\0\0\xff\xff" + good[5:], good[:7]]
+    accounts = shop.merge(order("a", 1), *(Record(value, key="b") for value in bad), gone("a"), Record(None))
+    assert shop.quarantine() == {
+        (0, 1): "unframed", (0, 2): "unframed", (0, 3): "unknown_id", (0, 4): "undecodable", (0, 6): "keyless",
+    }  # fmt: skip
+    assert accounts == {"read": 7, "quarantined": 5, "tombstones": 1}
+    assert states(shop) == {}
+
+
+def test_a_transform_that_runs_again_quarantines_nothing_twice(workshop: Make) -> None:
+    shop = workshop()
+    shop.publish(order("a", 1), Record(b"bad", key="b"))
+    shop.extract()
+    shop.transform("first")  # and died before it was published
+    shop.transform("second")
+    shop.publish_run("second")
+    assert shop.quarantine() == {(0, 1): "unframed"}
+    assert states(shop) == {"a": 1}
+
+
+def test_readers_see_nothing_of_a_run_before_it_is_published(workshop: Make) -> None:
+    shop = workshop()
+    shop.merge(order("a", 1))
+    shop.publish(order("a", 2), order("b", 1))
+    shop.extract()
+    shop.transform("run")
+    assert states(shop) == {"a": 1}
+    shop.publish_run("run")
+    assert states(shop) == {"a": 2, "b": 1}
+
+
+def test_publishing_drops_the_branch_and_publishing_again_does_nothing(workshop: Make) -> None:
+    shop = workshop()
+    shop.publish(order("a", 1))
+    shop.extract()
+    shop.transform("run")
+    assert shop.publish_run("run") is not None
+    table = shop.lake.find(layout.clean_table(shop.feed.name))
+    assert set(table.metadata.refs) == {"main"}
+    assert shop.publish_run("run") is None
+
+
+def test_a_run_whose_base_has_moved_is_not_published(workshop: Make) -> None:
+    shop = workshop()
+    shop.publish(order("a", 1))
+    shop.extract()
+    shop.transform("slow")
+    shop.transform("quick")
+    shop.publish_run("quick")
+    with pytest.raises(MovedError, match="Clear this run's transform task"):
+        shop.publish_run("slow")
+    assert states(shop) == {"a": 1}
+
+
+def test_nothing_new_makes_no_branch_and_starts_no_spark_work(workshop: Make) -> None:
+    shop = workshop()
+    assert shop.transform("too early") is None
+    shop.merge(order("a", 1))
+    assert shop.transform("idle") is None
+
+
+def test_a_failed_check_keeps_the_rows_from_readers_and_names_itself(workshop: Make) -> None:
+    shop = workshop({**ORDER, "checks": [{"column": "price", "between": [0, 100]}]})
+    shop.merge(order("a", 1))
+    shop.publish(order("a", 2, price="101.00"), order("b", 1))
+    shop.extract()
+    shop.transform("run")
+    with pytest.raises(CheckError, match=r"1 of \d+ checks failed: price: \w+_between \(1 rows\)"):
+        shop.check("run")
+    assert states(shop) == {"a": 1}
+
+
+def test_checks_look_only_at_what_the_run_changed(workshop: Make) -> None:
+    shop = workshop({**ORDER, "checks": [{"column": "price", "between": [0, 100]}]})
+    shop.merge(order("old", 1, price="500.00"))  # published before the check was declared, so to speak
+    shop.publish(order("new", 1))
+    shop.extract()
+    shop.transform("run")
+    assert shop.check("run") == []
+
+
+CALL = {
+    "type": "object",
+    "properties": {
+        "id": {"type": "string"},
+        "seconds": {"type": "integer", "minimum": 0},
+        "note": {"type": ["string", "null"]},
+        "at": {"type": "string", "format": "date-time"},
+    },
+    "required": ["id", "seconds", "at"],
+}
+AT = "2026-11-16T04:00:00.5Z"
+
+
+def call(id_: str, seconds: Any, **others: Any) -> Record:
+    return Record({"id": id_, "seconds": seconds, "at": AT, **others}, key=id_)
+
+
+@pytest.mark.parametrize("split", [False, True])
+def test_append_keeps_the_first_drops_redeliveries_and_quarantines_other_content(workshop: Make, split: bool) -> None:
+    shop = workshop({"key": ["id"], "merge": "append"}, json_schema=CALL)
+    first = [call("a", 1), call("a", 1), call("b", 2)]
+    second = [call("a", 1, note=None), call("a", 9), call("c", 3)]
+    if split:
+        shop.merge(*first)
+        shop.merge(*second)
+    else:
+        shop.merge(*first, *second)
+    assert {row["id"]: row["seconds"] for row in shop.clean()} == {"a": 1, "b": 2, "c": 3}
+    assert shop.quarantine() == {(0, 4): "conflict"}
+
+
+def test_json_that_breaks_its_schema_is_invalid_and_what_is_no_json_undecodable(workshop: Make) -> None:
+    shop = workshop({"key": ["id"], "merge": "append"}, json_schema=CALL)
+    good = shop.encoded(call("good", 1).value)
+    assert good is not None
+    texts = [b"{", b"", b"[1]", b'{"id": "x", "seconds": NaN, "at": "' + AT.encode() + b'"}']
+    shop.merge(
+        call("good", 1),
+        call("wrong type", "1"),
+        call("too small", -1),
+        Record({"id": "missing", "seconds": 1}, key="missing"),
+        Record({"id": "no time", "seconds": 1, "at": "yesterday"}, key="no time"),
+        *(Record(good[:5] + text, key="x") for text in texts),
+    )
+    assert [row["id"] for row in shop.clean()] == ["good"]
+    assert shop.quarantine() == {
+        **dict.fromkeys([(0, 1), (0, 2), (0, 3), (0, 4), (0, 7)], "invalid"),
+        **dict.fromkeys([(0, 5), (0, 6), (0, 8)], "undecodable"),
+    }

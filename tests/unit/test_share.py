@@ -1,0 +1,53 @@
+"""Shares and masks: what leaves the lake."""
+
+from datetime import date
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from headrace import feed, masks
+from headrace.declaration import Mask
+from headrace.share import share
+
+SCHEMAS = Path(__file__).parents[2] / "schemas"
+CUSTOMERS = feed.load(SCHEMAS / "customers.avsc")
+
+
+def test_a_personal_field_that_is_not_mentioned_is_left_out() -> None:
+    names = share(CUSTOMERS, "engineering").names
+    assert "email" in names  # masked by name
+    assert not {"name", "phone", "birth_date"} & set(names)
+
+
+def test_a_kept_personal_field_goes_there_as_it_is() -> None:
+    finance = share(CUSTOMERS, "finance")
+    assert {"name", "email"} <= set(finance.names)
+    assert "name" not in finance.masks
+
+
+def test_a_mask_changes_the_columns_type() -> None:
+    schema = share(CUSTOMERS, "finance").schema
+    assert schema.field("birth_date").type == pa.int32()
+    assert schema.field("phone").type == pa.string()
+
+
+@pytest.mark.parametrize(
+    ("mask", "values", "expected"),
+    [
+        ("last4", ["+49301234567", "1234", None], ["4567", None, None]),
+        ("year", [date(1980, 5, 1), None], [1980, None]),
+        ("null", ["a", None], [None, None]),
+    ],
+)
+def test_a_mask_hides_a_value_and_leaves_null_alone(mask: Mask, values: list[object], expected: list[object]) -> None:
+    masked = masks.apply(pa.table({"field": values}), {"field": mask}, key=b"key")
+    assert masked.column("field").to_pylist() == expected
+
+
+def test_a_hash_is_stable_under_one_key_and_other_under_another() -> None:
+    table = pa.table({"field": ["a@b.c", "d@e.f", "a@b.c", None]})
+    one, two = (masks.apply(table, {"field": "hash"}, key=key).column("field").to_pylist() for key in (b"1", b"2"))
+    assert one[0] == one[2] != one[1]
+    assert one[3] is None
+    assert not set(one[:3]) & set(two[:3])

@@ -1,0 +1,152 @@
+"""A workshop: a feed of a test's own on the one stack, driven stage by stage without Airflow's scheduler."""
+
+import io
+import json
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import fastavro
+from confluent_kafka import Producer
+
+from headrace import layout
+from headrace.feed import Feed
+
+Value = Mapping[str, Any] | bytes | None
+"""A row to encode, bytes as they are, or a tombstone."""
+
+ORDER_FIELDS = [
+    {"name": "id", "type": "string"},
+    {"name": "revision", "type": "long"},
+    {"name": "status", "type": {"type": "enum", "name": "Status", "symbols": ["placed", "paid"]}, "default": "placed"},
+    {"name": "price", "type": {"type": "bytes", "logicalType": "decimal", "precision": 12, "scale": 2}},
+    {"name": "email", "type": ["null", "string"], "default": None, "pii": "email"},
+    {"name": "created_at", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+]
+ORDER = {"key": ["id"], "order": ["revision"], "warehouses": {"finance": {"keep": ["email"]}, "engineering": {}}}
+
+
+@dataclass(frozen=True)
+class Record:
+    """What a test publishes; the key defaults to the row's own."""
+
+    value: Value
+    key: str | None = None
+    partition: int = 0
+    headers: Sequence[tuple[str, bytes | None]] = ()
+    timestamp: int = 1_790_000_000_000
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """One feed of a test's own and everything needed to run it."""
+
+    feed: Feed
+    schema_id: int
+    kafka: Mapping[str, Any]
+    lake: Any
+
+    def publish(self, *records: Record) -> None:
+        producer = Producer({**self.kafka, "enable.idempotence": True, "acks": "all"})
+        for record in records:
+            producer.produce(
+                self.feed.topic,
+                key=self._key(record),
+                value=self.encoded(record.value),
+                partition=record.partition,
+                headers=list(record.headers),
+                timestamp=record.timestamp,
+            )
+        assert producer.flush(30) == 0
+
+    def _key(self, record: Record) -> bytes | None:
+        if record.key is not None or not isinstance(record.value, Mapping):
+            return record.key.encode() if record.key is not None else None
+        return str(record.value[self.feed.declaration.key[0]]).encode()
+
+    def encoded(self, value: Value) -> bytes | None:
+        """A row in Confluent's frame; bytes and tombstones as they are."""
+        if not isinstance(value, Mapping):
+            return value
+        frame = b"\0" + self.schema_id.to_bytes(4, "big")
+        if self.feed.schema_type == "JSON":
+            return frame + json.dumps(value).encode()
+        body = io.BytesIO()
+        fastavro.schemaless_writer(body, fastavro.parse_schema(dict(self.feed.schema)), value)
+        return frame + body.getvalue()
+
+    def extract(self) -> Any:
+        from headrace.stages import extract
+
+        return extract.extract(
+            self.feed, lake=self.lake, kafka=self.kafka, limits=extract.Limits(500_000, 128 * 1024 * 1024)
+        )
+
+    def transform(self, run: str) -> Any:
+        from headrace.airflow import connections
+        from headrace.lake import spark_properties
+        from headrace.stages import transform
+        from spark_jobs import transform as job
+
+        writers = connections.registry().writers(self.feed.subject)
+        plan = transform.plan(self.feed, lake=self.lake, writers=writers, run=run)
+        if plan is None:
+            return None
+        properties = spark_properties(self.lake)
+        return json.loads(job.run(plan.model_dump_json(), remote=connections.spark_remote(), properties=properties))
+
+    def check(self, run: str) -> Any:
+        from headrace.airflow import connections
+        from headrace.lake import spark_properties
+        from headrace.stages import check
+        from spark_jobs import check as job
+
+        plan = check.plan(self.feed, lake=self.lake, run=run)
+        assert plan is not None
+        properties = spark_properties(self.lake)
+        outcomes = json.loads(job.run(plan.model_dump_json(), remote=connections.spark_remote(), properties=properties))
+        return check.judge(
+            [check.Outcome.model_validate(each) for each in outcomes], feed=self.feed.name, branch=plan.branch
+        )
+
+    def publish_run(self, run: str) -> Any:
+        from headrace.stages import publish
+
+        return publish.publish(self.feed, lake=self.lake, run=run)
+
+    def merge(self, *records: Record) -> Any:
+        """Publish records and bring them to the clean table, unchecked."""
+        run = uuid.uuid4().hex
+        self.publish(*records)
+        self.extract()
+        accounts = self.transform(run)
+        self.publish_run(run)
+        return accounts
+
+    def load(self, warehouse: str = "finance", *, mask_key: bytes = b"key") -> Any:
+        from headrace.airflow import connections
+        from headrace.stages import load
+
+        return load.load(self.feed, lake=self.lake, warehouse=connections.warehouse(warehouse), mask_key=mask_key)
+
+    def reconcile(self, warehouse: str = "finance", *, mask_key: bytes = b"key") -> Any:
+        from headrace.airflow import connections
+        from headrace.stages import reconcile
+
+        return reconcile.reconcile(
+            self.feed, lake=self.lake, warehouse=connections.warehouse(warehouse), mask_key=mask_key
+        )
+
+    def clean(self) -> list[dict[str, Any]]:
+        """The visible rows of the clean table, by key."""
+        table = self.lake.find(layout.clean_table(self.feed.name))
+        rows = table.scan(row_filter="_hidden = false").to_arrow().to_pylist()
+        names = [note.name for note in self.feed.fields]
+        return sorted(({name: row[name] for name in names} for row in rows), key=str)
+
+    def quarantine(self) -> dict[tuple[int, int], str]:
+        table = self.lake.find(layout.quarantine_table(self.feed.name))
+        rows = table.scan().to_arrow().to_pylist()
+        assert len({(row["partition"], row["offset"]) for row in rows}) == len(rows), "a record is there twice"
+        return {(row["partition"], row["offset"]): row["reason"] for row in rows}
