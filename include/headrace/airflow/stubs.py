@@ -23,12 +23,12 @@ def write(schemas: Path, folder: Path) -> list[Path]:
 
 def _write(stub: Path, path: Path) -> bool:
     """Write one stub if its feed file changed; Airflow parses a file again when its time of change moves."""
-    changed = path.stat().st_mtime_ns
-    if stub.exists() and stub.stat().st_mtime_ns == changed:
+    text, changed = STUB.format(name=path.name, path=str(path)), path.stat().st_mtime_ns
+    if stub.exists() and stub.stat().st_mtime_ns == changed and stub.read_text(encoding="utf-8") == text:
         return False
     # Several processes may do this at once; each moves a whole file into place.
     draft = stub.with_suffix(f".{os.getpid()}.draft")
-    draft.write_text(STUB.format(name=path.name, path=str(path)), encoding="utf-8")
+    draft.write_text(text, encoding="utf-8")
     os.utime(draft, ns=(changed, changed))
     draft.replace(stub)
     return True
