@@ -107,7 +107,7 @@ class Archive:
                         append.append_data_file(file)
         except CommitFailedException as error:
             raise MovedError(
-                f"archive of {self.topic}: another extract committed first and nothing of this one landed. Run it again."
+                f"archive of {self.topic}: another extract committed first, nothing of this one landed. Run it again."
             ) from error
 
 
