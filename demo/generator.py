@@ -19,7 +19,7 @@ from demo.wire import encoded, framed
 
 SEED = 3
 # Keys born per round: about 6,000, 40,000 and 3,000 records.
-SIZES: Mapping[str, int] = {"orders": 4_000, "calls": 36_000, "customers": 2_000}
+SIZES: Mapping[str, int] = {"orders": 4_000, "calls": 18_000, "customers": 2_000}
 
 # Were a damaged record taken for a version, it would win, and the comparison would show it.
 DAMAGED_REVISION = 9

@@ -3,7 +3,9 @@
 import json
 from collections.abc import Mapping
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import reduce
+from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -32,14 +34,14 @@ def transform(spark: SparkSession, plan: TransformPlan) -> dict[str, int]:
         records = _keep(kept, decoding.decoded(new_records(spark, plan), plan))
         if plan.merge == "append":
             records = _keep(kept, merging.judge_appends(records, standing, plan))
-        accounts = account(records)
-        if accounts["quarantined"]:
+        seen = survey(records, plan)
+        if seen.accounts["quarantined"]:
             quarantine(records, plan)
         good = merging.versions(records.where(F.col("reason").isNull()), plan)
-        if accounts["tombstones"] and plan.merge == "latest":
+        if seen.accounts["tombstones"] and plan.merge == "latest":
             good = merging.rank_tombstones(good, standing, plan)
-        commit(spark, good, plan=plan, accounts=accounts)
-    return accounts
+        commit(spark, good, plan=plan, seen=seen)
+    return seen.accounts
 
 
 def _keep(kept: ExitStack, frame: DataFrame) -> DataFrame:
@@ -58,14 +60,30 @@ def new_records(spark: SparkSession, plan: TransformPlan) -> DataFrame:
     return archive.where(reduce(Column.__or__, spans)).select("partition", "offset", "timestamp", "key", "value")
 
 
-def account(records: DataFrame) -> dict[str, int]:
+@dataclass(frozen=True)
+class Survey:
+    """What a batch holds: its accounts, and where its good rows lie by an immutable partition field."""
+
+    accounts: dict[str, int]
+    lowest: Any
+    highest: Any
+
+
+def survey(records: DataFrame, plan: TransformPlan) -> Survey:
+    """Look over the batch once."""
+    good = F.col("reason").isNull()
+    place = F.col("row")[plan.immutable_partition] if plan.immutable_partition else F.lit(None)
     row = records.agg(
         F.count("*").alias("read"),
         F.count("reason").alias("quarantined"),
-        F.count_if(F.col("value").isNull() & F.col("reason").isNull()).alias("tombstones"),
+        F.count_if(F.col("value").isNull() & good).alias("tombstones"),
+        F.min(F.when(good, place)).alias("lowest"),
+        F.max(F.when(good, place)).alias("highest"),
     ).first()
     assert row is not None, "an aggregate without groups gives one row"
-    return row.asDict()
+    counts = row.asDict()
+    lowest, highest = counts.pop("lowest"), counts.pop("highest")
+    return Survey(counts, lowest, highest)
 
 
 def quarantine(records: DataFrame, plan: TransformPlan) -> None:
@@ -77,26 +95,25 @@ def quarantine(records: DataFrame, plan: TransformPlan) -> None:
     source.mergeInto(plan.quarantine, known).whenNotMatched().insertAll().merge()
 
 
-def commit(spark: SparkSession, rows: DataFrame, *, plan: TransformPlan, accounts: dict[str, int]) -> None:
+def commit(spark: SparkSession, rows: DataFrame, *, plan: TransformPlan, seen: Survey) -> None:
     """Merge the rows into the branch, with the heads and accounts in the same snapshot."""
     branch = f"branch_{plan.branch}"
     reduced = merging.firsts(rows, plan) if plan.merge == "append" else merging.winners(rows, plan)
-    on = merging.same_key(plan.key, "s.", f"`{branch}`.")
-    # A tombstone knows its key but not its partition, so its row may lie anywhere.
-    if plan.immutable_partition and not accounts["tombstones"]:
-        on = on & touched(rows, plan.immutable_partition, target=branch)
+    on = merging.same_key(plan.key, "s.", f"`{branch}`.") & touched(plan, seen, target=branch)
     spark.conf.set(f"{SNAPSHOT_PROPERTY}{heads.PROPERTY}", plan.heads)
-    spark.conf.set(f"{SNAPSHOT_PROPERTY}{ACCOUNTS}", json.dumps(accounts))
+    spark.conf.set(f"{SNAPSHOT_PROPERTY}{ACCOUNTS}", json.dumps(seen.accounts))
     merge = reduced.alias("s").mergeInto(f"{plan.clean}.`{branch}`", on)
     if plan.merge == "latest":
         merge = merge.whenMatched(merging.rank(plan, "s.") > merging.rank(plan, f"`{branch}`.")).updateAll()
     merge.whenNotMatched().insertAll().merge()
 
 
-def touched(rows: DataFrame, field: str, *, target: str) -> Column:
-    """Where the rows lie by their partition field, so that the merge leaves all other partitions unread."""
-    bounds = rows.agg(F.min(field).alias("low"), F.max(field).alias("high")).first()
-    column = F.col(f"`{target}`.`{field}`")
-    if bounds is None or bounds.low is None:
+def touched(plan: TransformPlan, seen: Survey, *, target: str) -> Column:
+    """Where the batch's keys may lie already, so that the merge leaves all other partitions unread."""
+    # A tombstone knows its key but not its partition, so its row may lie anywhere.
+    if plan.immutable_partition is None or seen.accounts["tombstones"]:
+        return F.lit(True)
+    column = F.col(f"`{target}`.`{plan.immutable_partition}`")
+    if seen.lowest is None:
         return column.isNull()
-    return column.between(F.lit(bounds.low), F.lit(bounds.high)) | column.isNull()
+    return column.between(F.lit(seen.lowest), F.lit(seen.highest)) | column.isNull()

@@ -64,7 +64,9 @@ def port_holder(port: int) -> str | None:
     """Describe the process that listens on a port, where the system tells."""
     try:
         listening = [
-            c for c in psutil.net_connections("tcp") if c.status == psutil.CONN_LISTEN and c.laddr.port == port
+            c
+            for c in psutil.net_connections("tcp")
+            if c.status == psutil.CONN_LISTEN and c.laddr and c.laddr.port == port
         ]
     except psutil.AccessDenied:
         return None

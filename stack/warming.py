@@ -1,31 +1,119 @@
-"""Warming Spark Connect: one small query through Iceberg, so that the first real one finds loaded classes."""
+"""Warming Spark Connect: transforms and checks on a handful of rows, so that the first real ones are quick.
+
+A fresh JVM spends half a minute on loading and compiling what a run needs. This runs in the background while people and
+Airflow still get ready, on a catalog of its own in the state folder.
+"""
 
 import json
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from pyspark.sql.connect.session import SparkSession
+from pyiceberg.schema import Schema
+from pyspark.sql import SparkSession
+
+from headrace import clean, feed, record
+from headrace.columns import columns
+from headrace.feed import Feed
+from headrace.quarantine import SCHEMA as QUARANTINE
+from headrace.stages.check import CheckPlan, suite
+from headrace.stages.transform import TransformPlan, hidden_types, spark_type
+from spark_jobs.check import check
+from spark_jobs.session import session
+from spark_jobs.transform import transform
+
+CATALOG = "warming"
+BRANCH = "run_warming"
+FIELDS = {"id": "string", "revision": "long"}
+AVRO = {
+    "type": "record",
+    "name": "Word",
+    "fields": [{"name": name, "type": type_} for name, type_ in FIELDS.items()],
+    "feed": {"key": ["id"], "order": ["revision"]},
+}
+JSON = {
+    "properties": {"id": {"type": "string"}, "revision": {"type": "integer"}},
+    "x-feed": {"key": ["id"], "merge": "append"},
+}
+# Framed by schema id 1: a row that decodes, one that does not, and a tombstone.
+AVRO_VALUES = [b"\0\0\0\0\1\2a\2", b"\0\0\0\0\1\2", None]
+SPANS = {0: (0, 3)}
+JSON_VALUES = [b'\0\0\0\0\1{"id": "a", "revision": 1}', b"\0\0\0\0\1{", b""]
 
 
 def main() -> int:
-    """Write, read and drop a small table in a catalog of its own."""
+    """Run everything once."""
     address = json.loads(os.environ["AIRFLOW_CONN_HEADRACE_SPARK"])
-    session = SparkSession.builder.remote(f"{address['host']}:{address['port']}").create()
-    try:
-        session.conf.set("spark.sql.catalog.warming", "org.apache.iceberg.spark.SparkCatalog")
-        session.conf.set("spark.sql.catalog.warming.type", "hadoop")
-        session.conf.set(
-            "spark.sql.catalog.warming.warehouse", str(Path(os.environ["HEADRACE_STATE"], "tmp", "warming"))
-        )
-        session.sql(
-            "CREATE OR REPLACE TABLE warming.once.words USING iceberg AS SELECT id, 'word' AS word FROM range(100)"
-        )
-        session.sql("SELECT word, count(*), max_by(id, id) FROM warming.once.words GROUP BY word").collect()
-        session.sql("DROP TABLE warming.once.words PURGE")
-    finally:
-        session.stop()
+    folder = Path(os.environ["HEADRACE_STATE"], "tmp", "warming")
+    with session(f"{address['host']}:{address['port']}", properties=catalog(folder)) as spark:
+        for file, schema, values in (("avro.avsc", AVRO, AVRO_VALUES), ("json.json", JSON, JSON_VALUES)):
+            warm(spark, feed.parse(file, json.dumps(schema)), values=values)
     return 0
+
+
+def catalog(folder: Path) -> dict[str, str]:
+    prefix = f"spark.sql.catalog.{CATALOG}"
+    return {
+        prefix: "org.apache.iceberg.spark.SparkCatalog",
+        f"{prefix}.type": "hadoop",
+        f"{prefix}.warehouse": str(folder),
+    }
+
+
+def warm(spark: SparkSession, example: Feed, *, values: Sequence[bytes | None]) -> None:
+    """Make the feed's three tables, transform some records and check the rows."""
+    types = {column.name: spark_type(column.type) for column in columns(example)}
+    archive, clean_table = f"{CATALOG}.archive.{example.name}", f"{CATALOG}.clean.{example.name}"
+    records = [
+        {"partition": 0, "offset": offset, "timestamp": 0, "key": b"a", "value": value}
+        for offset, value in enumerate(values)
+    ]
+    make(spark, archive, types=_types(record.SCHEMA), rows=records)
+    make(spark, clean_table, types={**types, **hidden_types()}, rows=[{"id": "z"}])
+    make(spark, f"{CATALOG}.quarantine.{example.name}", types=_types(QUARANTINE), rows=[])
+    snapshot = spark.read.table(f"{archive}.snapshots").collect()[0]["snapshot_id"]
+    transform(spark, transform_plan(example, snapshot, types=types))
+    plan = CheckPlan(feed=example.name, clean=clean_table, branch=BRANCH, spans=SPANS, suite=suite(example))
+    check(spark, plan)
+
+
+def make(spark: SparkSession, table: str, *, types: dict[str, str], rows: list[dict[str, Any]]) -> None:
+    """Make a table anew and write rows into it; columns that a row does not name are null."""
+    spark.sql(f"drop table if exists {table} purge")
+    shape = ", ".join(f"`{name}` {type_}" for name, type_ in types.items())
+    whole = [{**dict.fromkeys(types), **row} for row in rows]
+    writer = spark.createDataFrame(whole, shape).writeTo(table).using("iceberg")
+    for key, value in clean.PROPERTIES.items():
+        writer = writer.tableProperty(key, value)
+    writer.create()
+
+
+def _types(schema: Schema) -> dict[str, str]:
+    return {field.name: spark_type(field.field_type) for field in schema.fields}
+
+
+def transform_plan(example: Feed, snapshot: int, *, types: dict[str, str]) -> TransformPlan:
+    declared = example.declaration
+    return TransformPlan(
+        feed=example.name,
+        schema_type=example.schema_type,
+        reader=json.dumps(example.schema),
+        writers={1: json.dumps(example.schema)},
+        columns=types,
+        key=declared.key,
+        order=declared.order,
+        merge=declared.merge,
+        immutable_partition=None,
+        archive=f"{CATALOG}.archive.{example.name}",
+        archive_snapshot=snapshot,
+        spans=SPANS,
+        clean=f"{CATALOG}.clean.{example.name}",
+        branch=BRANCH,
+        quarantine=f"{CATALOG}.quarantine.{example.name}",
+        heads="{}",
+    )
 
 
 if __name__ == "__main__":

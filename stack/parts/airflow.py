@@ -31,14 +31,27 @@ def api_server(stack: Stack) -> Program:
     return _program("api-server", *arguments)(stack)
 
 
+# Airflow imports this at the start of each of its programs.
+LOCAL_SETTINGS = '''\
+"""The scheduler forks its tasks: what it has imported, they need not import again."""
+
+import sys
+
+if "scheduler" in sys.argv:
+    import headrace.airflow.preload  # noqa: F401
+'''
+
+
 async def prepare(stack: Stack) -> None:
-    """Write the file of the UI's passwords, which Airflow would otherwise generate and print."""
+    """Write what the programs read: local settings, and the UI's password, which Airflow would generate and print."""
+    stamps.write(stack.settings.state / "airflow" / "config" / "airflow_local_settings.py", LOCAL_SETTINGS)
     passwords = json.dumps({"admin": stack.passwords.airflow_admin})
     stamps.write(stack.settings.state / "airflow" / "passwords.json", passwords, mode=0o600)
 
 
 async def migrate(stack: Stack) -> None:
     """Bring the database to this Airflow's version; only a new version needs it again."""
+    await prepare(stack)
     stamp = stack.settings.state / "airflow" / "migrated"
     current = version("apache-airflow-core")
     if not stamps.is_current(stamp, current):
@@ -81,7 +94,7 @@ def _done(_: Stack, __: int) -> None:
 
 PARTS = (
     Part(MIGRATION, None, _done, needs=("postgres",), prepare=migrate),
-    Part("api-server", api_server, api_answers, needs=(MIGRATION,), ports=("airflow",), prepare=prepare),
+    Part("api-server", api_server, api_answers, needs=(MIGRATION,), ports=("airflow",)),
     Part("scheduler", _program("scheduler", "--skip-serve-logs"), _beats("scheduler"), needs=(MIGRATION,)),
     Part("dag-processor", _program("dag-processor"), _beats("dag_processor"), needs=(MIGRATION,)),
     Part("triggerer", _program("triggerer", "--skip-serve-logs"), _beats("triggerer"), needs=(MIGRATION,)),
