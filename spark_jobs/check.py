@@ -1,11 +1,16 @@
 """The check job: run a suite of Great Expectations over the rows that a run's branch changed."""
 
 import json
+import logging
 from collections.abc import Mapping
 from functools import reduce
 
 import great_expectations as gx
-from great_expectations.data_context.types.base import ProgressBarsConfig
+from great_expectations.data_context.types.base import (
+    DataContextConfig,
+    InMemoryStoreBackendDefaults,
+    ProgressBarsConfig,
+)
 from great_expectations.expectations.registry import get_expectation_impl
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -13,6 +18,19 @@ from pyspark.sql import functions as F
 from headrace.clean import FROM_OFFSET, FROM_PARTITION, HIDDEN_ROW
 from headrace.stages.check import CheckPlan, Expectation, Outcome
 from spark_jobs.session import session
+
+
+# It tells of every function it registers.
+logging.getLogger("great_expectations").setLevel(logging.WARNING)
+
+# Nothing on disk, where each run would leave a folder behind, and no progress bars in a task's log.
+IN_MEMORY = DataContextConfig(
+    store_backend_defaults=InMemoryStoreBackendDefaults(init_temp_docs_sites=False),
+    progress_bars=ProgressBarsConfig(globally=False),
+)
+
+# Counts are enough, and examples of unexpected values, which cost a query each, might be personal.
+COUNTS = {"result_format": "BASIC", "partial_unexpected_count": 0}
 
 
 def run(plan: str, *, remote: str | None, properties: Mapping[str, str]) -> str:
@@ -42,15 +60,13 @@ def changed_rows(spark: SparkSession, plan: CheckPlan) -> DataFrame:
 
 
 def validate(rows: DataFrame, suite: list[Expectation]) -> list[Outcome]:
-    context = gx.get_context(mode="ephemeral")
-    # No progress bars in a task's log.
-    context.variables.progress_bars = ProgressBarsConfig(globally=False)
+    context = gx.get_context(mode="ephemeral", project_config=IN_MEMORY)
     batch = (
         context.data_sources.add_spark("clean").add_dataframe_asset("rows").add_batch_definition_whole_dataframe("all")
     )
     expectations = [get_expectation_impl(each.name)(**each.arguments) for each in suite]
     results = batch.get_batch({"dataframe": rows}).validate(
-        gx.ExpectationSuite("suite", expectations=expectations), result_format="BASIC"
+        gx.ExpectationSuite("suite", expectations=expectations), result_format=COUNTS
     )
     return [
         Outcome(expectation=each, success=bool(result.success), unexpected=result.result.get("unexpected_count"))

@@ -13,6 +13,8 @@ from headrace.stages.transform import TransformPlan
 
 CORRUPT = "_corrupt"
 FRAME_BYTES = 5
+JSON_RECORDS_PER_WORKER = 50_000
+"""A Python worker takes a second to start: fewer records than this are not worth another one."""
 
 
 def decoded(records: DataFrame, plan: TransformPlan) -> DataFrame:
@@ -47,7 +49,10 @@ def _json(framed: DataFrame, plan: TransformPlan) -> DataFrame:
     shape = ", ".join([f"`{name}` {type_}" for name, type_ in plan.columns.items()] + [f"{CORRUPT} string"])
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
     row = F.from_json(F.col("payload").cast("string"), shape, options)
-    judged = framed.withColumn("fault", _by_id(plan.writers, lambda writer: validity(writer)(F.col("payload"))))
+    workers = 1 + sum(next_ - first for first, next_ in plan.spans.values()) // JSON_RECORDS_PER_WORKER
+    judged = framed.coalesce(workers).withColumn(
+        "fault", _by_id(plan.writers, lambda writer: validity(writer)(F.col("payload")))
+    )
     unread = F.when(row[CORRUPT].isNotNull(), F.lit(Reason.INVALID.value))
     return judged.withColumns({"row": _typed(row, plan), "fault": F.coalesce("fault", unread)})
 

@@ -1,14 +1,13 @@
 """Warming Spark Connect: transforms and checks on a handful of rows, so that the first real ones are quick.
 
 A fresh JVM spends half a minute on loading and compiling what a run needs. This runs in the background while people and
-Airflow still get ready, on a catalog of its own in the state folder.
+Airflow still get ready, on a catalog of its own.
 """
 
 import json
 import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from pyiceberg.schema import Schema
@@ -16,7 +15,9 @@ from pyspark.sql import SparkSession
 
 from headrace import clean, feed, record
 from headrace.columns import columns
+from headrace.database import Database
 from headrace.feed import Feed
+from headrace.lake import Lake, Storage, spark_properties
 from headrace.quarantine import SCHEMA as QUARANTINE
 from headrace.stages.check import CheckPlan, suite
 from headrace.stages.transform import TransformPlan, hidden_types, spark_type
@@ -27,13 +28,13 @@ from spark_jobs.transform import transform
 CATALOG = "warming"
 BRANCH = "run_warming"
 FIELDS = {"id": "string", "revision": "long"}
-AVRO = {
+AVRO: dict[str, Any] = {
     "type": "record",
     "name": "Word",
     "fields": [{"name": name, "type": type_} for name, type_ in FIELDS.items()],
     "feed": {"key": ["id"], "order": ["revision"]},
 }
-JSON = {
+JSON: dict[str, Any] = {
     "properties": {"id": {"type": "string"}, "revision": {"type": "integer"}},
     "x-feed": {"key": ["id"], "merge": "append"},
 }
@@ -41,25 +42,36 @@ JSON = {
 AVRO_VALUES = [b"\0\0\0\0\1\2a\2", b"\0\0\0\0\1\2", None]
 SPANS = {0: (0, 3)}
 JSON_VALUES = [b'\0\0\0\0\1{"id": "a", "revision": 1}', b"\0\0\0\0\1{", b""]
+EXAMPLES: list[tuple[str, dict[str, Any], Sequence[bytes | None]]] = [
+    ("avro.avsc", AVRO, AVRO_VALUES),
+    ("json.json", JSON, JSON_VALUES),
+]
 
 
 def main() -> int:
     """Run everything once."""
-    address = json.loads(os.environ["AIRFLOW_CONN_HEADRACE_SPARK"])
-    folder = Path(os.environ["HEADRACE_STATE"], "tmp", "warming")
-    with session(f"{address['host']}:{address['port']}", properties=catalog(folder)) as spark:
-        for file, schema, values in (("avro.avsc", AVRO, AVRO_VALUES), ("json.json", JSON, JSON_VALUES)):
+    spark_address = _connection("SPARK")
+    remote = f"{spark_address['host']}:{spark_address['port']}"
+    with session(remote, properties=spark_properties(lake())) as spark:
+        for file, schema, values in EXAMPLES:
             warm(spark, feed.parse(file, json.dumps(schema)), values=values)
     return 0
 
 
-def catalog(folder: Path) -> dict[str, str]:
-    prefix = f"spark.sql.catalog.{CATALOG}"
-    return {
-        prefix: "org.apache.iceberg.spark.SparkCatalog",
-        f"{prefix}.type": "hadoop",
-        f"{prefix}.warehouse": str(folder),
-    }
+def lake() -> Lake:
+    """The stack's own lake under another catalog name, so that its tables are apart but its clients get warm too."""
+    base, s3 = _connection("CATALOG"), _connection("S3")
+    return Lake(
+        CATALOG,
+        f"{os.environ['HEADRACE_LAKE']}/{CATALOG}",
+        Database(base["host"], base["port"], base["schema"], base["login"], base["password"]),
+        Storage(s3["extra"]["endpoint_url"], s3["login"], s3["password"], s3["extra"]["region_name"]),
+    )
+
+
+def _connection(name: str) -> dict[str, Any]:
+    connection: dict[str, Any] = json.loads(os.environ[f"AIRFLOW_CONN_HEADRACE_{name}"])
+    return connection
 
 
 def warm(spark: SparkSession, example: Feed, *, values: Sequence[bytes | None]) -> None:
@@ -81,6 +93,7 @@ def warm(spark: SparkSession, example: Feed, *, values: Sequence[bytes | None]) 
 
 def make(spark: SparkSession, table: str, *, types: dict[str, str], rows: list[dict[str, Any]]) -> None:
     """Make a table anew and write rows into it; columns that a row does not name are null."""
+    spark.sql(f"create namespace if not exists {table.rsplit('.', 1)[0]}")
     spark.sql(f"drop table if exists {table} purge")
     shape = ", ".join(f"`{name}` {type_}" for name, type_ in types.items())
     whole = [{**dict.fromkeys(types), **row} for row in rows]

@@ -6,6 +6,7 @@ other effect: nothing is opened, read or started.
 """
 
 import importlib
+import logging
 
 MODULES = (
     "headrace.airflow.connections",
@@ -25,6 +26,9 @@ MODULES = (
     "psycopg2",
     "boto3",
 )
+
+# Great Expectations tells of every function it registers.
+logging.getLogger("great_expectations").setLevel(logging.WARNING)
 
 for module in MODULES:
     importlib.import_module(module)
