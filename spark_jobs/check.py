@@ -19,7 +19,6 @@ from headrace.clean import FROM_OFFSET, FROM_PARTITION, HIDDEN_ROW
 from headrace.stages.check import CheckPlan, Expectation, Outcome
 from spark_jobs.session import session
 
-
 # It tells of every function it registers.
 logging.getLogger("great_expectations").setLevel(logging.WARNING)
 
