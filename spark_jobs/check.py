@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import reduce
 
 import great_expectations as gx
+from great_expectations.core import ExpectationValidationResult
 from great_expectations.data_context.types.base import (
     DataContextConfig,
     InMemoryStoreBackendDefaults,
@@ -63,11 +64,19 @@ def validate(rows: DataFrame, suite: list[Expectation]) -> list[Outcome]:
     batch = (
         context.data_sources.add_spark("clean").add_dataframe_asset("rows").add_batch_definition_whole_dataframe("all")
     )
-    expectations = [get_expectation_impl(each.name)(**each.arguments) for each in suite]
+    # Results come in an order of their own, so each expectation carries its place in the suite.
+    expectations = [
+        get_expectation_impl(each.name)(**each.arguments, meta={"place": place}) for place, each in enumerate(suite)
+    ]
     results = batch.get_batch({"dataframe": rows}).validate(
         gx.ExpectationSuite("suite", expectations=expectations), result_format=COUNTS
     )
-    return [
-        Outcome(expectation=each, success=bool(result.success), unexpected=result.result.get("unexpected_count"))
-        for each, result in zip(suite, results.results, strict=True)
-    ]
+    return [outcome(result, suite) for result in results.results]
+
+
+def outcome(result: ExpectationValidationResult, suite: list[Expectation]) -> Outcome:
+    """How the expectation that a result is about came out."""
+    assert result.expectation_config is not None, "a result tells what was expected"
+    expectation = suite[result.expectation_config.meta["place"]]
+    count = result.result.get("unexpected_count")
+    return Outcome(expectation=expectation, success=bool(result.success), unexpected=count)

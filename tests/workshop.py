@@ -2,6 +2,7 @@
 
 import io
 import json
+import time
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -35,7 +36,7 @@ class Record:
     key: str | None = None
     partition: int = 0
     headers: Sequence[tuple[str, bytes | None]] = ()
-    timestamp: int = 1_790_000_000_000
+    timestamp: int | None = None
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class Workshop:
                 value=self.encoded(record.value),
                 partition=record.partition,
                 headers=list(record.headers),
-                timestamp=record.timestamp,
+                timestamp=record.timestamp or int(time.time() * 1000),
             )
         assert producer.flush(30) == 0
 

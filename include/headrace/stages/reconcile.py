@@ -96,8 +96,8 @@ def _names(names: Sequence[str]) -> sql.Composed:
 def _tell(engine: duckdb.DuckDBPyConnection, share: Share, *, expected: Figures, found: Figures) -> str:
     """How far the two are apart, and where."""
     return (
-        f"{share.warehouse}.{share.feed} does not agree with clean: {found.count} rows of {expected.count}, "
-        f"sums {_plain(found.sums)} of {_plain(expected.sums)}; {_tell_keys(engine, share)}. "
+        f"{share.warehouse}.{share.feed} does not agree with clean: {found.count} rows of {expected.count}; "
+        f"{_tell_sums(expected, found)}{_tell_keys(engine, share)}. "
         f"Clear the run's load task; if they still differ, somebody else writes to the table."
     )
 
@@ -126,5 +126,5 @@ def _keys(engine: duckdb.DuckDBPyConnection, share: Share, *, left: str, right: 
     return [key for (key,) in engine.execute(query.as_string()).fetchall()]
 
 
-def _plain(sums: Mapping[str, object]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in sums.items()) or "none declared"
+def _tell_sums(expected: Figures, found: Figures) -> str:
+    return "".join(f"sum of {name} {found.sums[name]} of {total}; " for name, total in expected.sums.items())
