@@ -3,24 +3,21 @@
 import asyncio
 import shutil
 import signal
-import sys
 import time
 from collections.abc import Callable, Coroutine, Mapping
-from pathlib import Path
 from typing import TypeVar
 
 from stack import commands, environment, java, passwords, processes, signals, stamps, supervision
 from stack import settings as choices
 from stack.down import down, stop_parts
 from stack.errors import StackError
-from stack.parts import ALL, programs
+from stack.parts import programs
 from stack.parts.part import NotReady, Part, Stack
 from stack.settings import Settings
 from stack.supervision import Supervisor
 
 _BETWEEN_QUESTIONS = 0.2
 _SPACE_NEEDED = 500 * 2**20
-HEADRACE = Path(sys.executable).parent / "headrace"
 Say = Callable[[str], None]
 T = TypeVar("T")
 
@@ -33,6 +30,7 @@ class Ascent:
         self.say = say
         self.supervisor = Supervisor(stack.settings)
         self.started: list[str] = []
+        self.trouble: StackError | None = None
         self.began = time.monotonic()
 
     def report(self, name: str, text: str) -> None:
@@ -54,13 +52,26 @@ class Ascent:
             await ready[need].wait()
         known = (await asyncio.to_thread(self.supervisor.processes)).get(part.name)
         is_new = known is None or not known.is_running
-        if is_new:
-            await self._start(part)
-        await self._await_answer(part)
-        if is_new:
-            await part.settle(self.stack)
+        if is_new and not await self._is_started(part):
+            outcome = "failed"
+        else:
+            await self._await_answer(part)
+            outcome = "ready" if is_new else "was already up"
+            if is_new:
+                await part.settle(self.stack)
         ready[part.name].set()
-        self.report(part.name, "ready" if is_new else "was already up")
+        self.report(part.name, outcome)
+
+    async def _is_started(self, part: Part) -> bool:
+        """Start a part; the failure of one that is not vital is kept for later."""
+        try:
+            await self._start(part)
+        except StackError as error:
+            if part.vital:
+                raise
+            self.trouble = error
+            return False
+        return True
 
     async def _start(self, part: Part) -> None:
         await part.prepare(self.stack)
@@ -132,13 +143,12 @@ def up(settings: Settings, parts: list[Part], *, say: Say, own: Mapping[str, str
         if is_new:
             supervisor.start(config, environment=stack.environment, digest=digest)
         _run(ascent.raise_all(parts))
-        trouble = _run(_register(ascent, parts)) if ascent.started or not _is_registered(stack) else None
         is_up = True
     finally:
         if not is_up:
             _undo(ascent, is_new=is_new)
-    if trouble is not None:
-        raise trouble
+    if ascent.trouble is not None:
+        raise StackError(f"The stack is up, but not all of it; mend this, then type: make up. {ascent.trouble}")
     return stack
 
 
@@ -200,29 +210,3 @@ def taken(part: str, *, port: int, variable: str) -> str:
         f"{part}: port {port} is taken by {holder}. Stop that, or type: {variable}={port + 100} make up "
         "(HEADRACE_PORT_OFFSET=100 moves all ports)"
     )
-
-
-def _feeds_digest(stack: Stack) -> str:
-    files = sorted(path for path in stack.settings.schemas.rglob("*") if path.is_file())
-    return stamps.digest(files=files)
-
-
-def _is_registered(stack: Stack) -> bool:
-    return not HEADRACE.exists() or stamps.is_current(stack.settings.run / "registered", _feeds_digest(stack))
-
-
-async def _register(ascent: Ascent, parts: list[Part]) -> StackError | None:
-    """Register the feed files and create their topics, which takes a whole stack; a failure leaves the stack up."""
-    if len(parts) < len(ALL) or not HEADRACE.exists():
-        return None
-    stack = ascent.stack
-    log = stack.settings.log("register")
-    log.unlink(missing_ok=True)
-    digest = _feeds_digest(stack)
-    try:
-        await commands.run([HEADRACE, "register"], log=log, environment=stack.environment)
-    except StackError as error:
-        return StackError(f"The stack is up, but the feeds were not registered. Then type: make up. {error}")
-    stamps.write(stack.settings.run / "registered", digest)
-    ascent.report("feeds", "registered")
-    return None

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from stack import commands, stamps
+from stack.parts import feeds
 from stack.parts.part import NotReady, Part, Stack
 from stack.settings import HOST
 from stack.supervision import Program
@@ -96,6 +97,7 @@ PARTS = (
     Part(MIGRATION, None, _done, needs=("postgres",), prepare=migrate),
     Part("api-server", api_server, api_answers, needs=(MIGRATION,), ports=("airflow",)),
     Part("scheduler", _program("scheduler", "--skip-serve-logs"), _beats("scheduler"), needs=(MIGRATION,)),
-    Part("dag-processor", _program("dag-processor"), _beats("dag_processor"), needs=(MIGRATION,)),
+    # A DAG that is known before its topic is there would start with a failed run.
+    Part("dag-processor", _program("dag-processor"), _beats("dag_processor"), needs=(MIGRATION, feeds.NAME)),
     Part("triggerer", _program("triggerer", "--skip-serve-logs"), _beats("triggerer"), needs=(MIGRATION,)),
 )

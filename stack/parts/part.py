@@ -42,4 +42,6 @@ class Part:
     """What is created in a part once it answers."""
     patience: int = 180
     """Seconds until silence counts as failure: a busy machine is slow, and a part that ended is noticed at once."""
+    vital: bool = True
+    """Whether the stack is of no use without it; the failure of another is told when the rest is up."""
     advice: str = "Look at the log above, then try again: make up"

@@ -16,19 +16,21 @@ CHROMIUM_FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-network
 
 
 @pytest.fixture(scope="session")
-def airflow(stack: Any) -> Iterator[httpx.Client]:
+def password(stack: Any) -> str:
+    """The administrator's, as the stack generated it."""
+    file = Path(os.environ["AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE"])
+    return str(json.loads(file.read_text(encoding="utf-8"))["admin"])
+
+
+@pytest.fixture(scope="session")
+def airflow(password: str) -> Iterator[httpx.Client]:
     """Airflow's API as the administrator."""
     base = os.environ["AIRFLOW__API__BASE_URL"]
-    answer = httpx.post(f"{base}/auth/token", json={"username": "admin", "password": password()}, timeout=30)
+    answer = httpx.post(f"{base}/auth/token", json={"username": "admin", "password": password}, timeout=30)
     answer.raise_for_status()
     token = answer.json()["access_token"]
     with httpx.Client(base_url=base, headers={"Authorization": f"Bearer {token}"}, timeout=30) as client:
         yield client
-
-
-def password() -> str:
-    file = Path(os.environ["AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE"])
-    return str(json.loads(file.read_text(encoding="utf-8"))["admin"])
 
 
 @pytest.fixture(scope="session")

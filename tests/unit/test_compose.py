@@ -20,7 +20,7 @@ from stack.terminal import parse
 
 FILE = REPOSITORY / "docker-compose.yaml"
 ONCE = {MIGRATION, "register"}
-ONLY_IN_DOCKER = {"spark-master", "spark-worker", "register"}
+ONLY_IN_DOCKER = {"spark-master", "spark-worker"}
 
 
 @pytest.fixture(scope="module")
