@@ -5,6 +5,7 @@ HeadraceError
 ├── SettingsError        the environment lacks something: set it
 ├── RegistryError        the schema registry refuses or does not know
 ├── TopicError           the topic is not what the archive remembers
+│   ├── TopicMissing     the broker has no such topic: register the feed      (a retry helps)
 │   └── RecordsLost      the broker deleted records before they were archived
 ├── MovedError           somebody else committed first: plan again        (a retry helps)
 ├── HeadsError           a table has snapshots but no heads
@@ -35,6 +36,12 @@ class RegistryError(HeadraceError):
 
 class TopicError(HeadraceError):
     """The topic is not the one that the archive remembers."""
+
+
+class TopicMissing(TopicError):
+    """The broker has no such topic; a feed file may be seen a moment before it is registered."""
+
+    retry = True
 
 
 class RecordsLost(TopicError):

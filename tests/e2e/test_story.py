@@ -4,17 +4,16 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from airflow_runs import triggered
 from playwright.sync_api import Browser, expect
 
 FEEDS = ("calls", "customers", "orders")
 PROGRAMS = Path(sys.executable).parent
-RUN_SECONDS = 300
 
 
 def run(*command: str) -> subprocess.CompletedProcess[str]:
@@ -77,17 +76,3 @@ def test_a_person_signs_in_and_sees_the_feeds_and_their_stages(browser: Browser,
     for task in ("extract", "transform", "check", "publish", "load_finance", "reconcile_finance"):
         expect(page.get_by_text(task, exact=True).first).to_be_visible(timeout=30_000)
     page.close()
-
-
-def triggered(airflow: httpx.Client, dag: str) -> list[dict[str, Any]]:
-    """Trigger a run, wait for its end and give its tasks."""
-    made = airflow.post(f"/api/v2/dags/{dag}/dagRuns", json={"logical_date": None})
-    made.raise_for_status()
-    path = f"/api/v2/dags/{dag}/dagRuns/{made.json()['dag_run_id']}"
-    deadline = time.monotonic() + RUN_SECONDS
-    while (state := airflow.get(path).json()["state"]) not in ("success", "failed"):
-        assert time.monotonic() < deadline, f"{dag} is still {state}"
-        time.sleep(0.3)
-    assert state == "success"
-    tasks: list[dict[str, Any]] = airflow.get(f"{path}/taskInstances").json()["task_instances"]
-    return tasks

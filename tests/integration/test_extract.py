@@ -12,7 +12,7 @@ from workshop import Workshop
 
 from headrace import archive, layout
 from headrace.archive import Archive
-from headrace.errors import MovedError, TopicError
+from headrace.errors import MovedError, TopicError, TopicMissing
 from headrace.heads import Heads
 from headrace.kafka import span, topic
 from headrace.lake import heads_of
@@ -127,6 +127,13 @@ def test_a_topic_that_was_deleted_and_made_again_stops_the_feed(workshop: Worksh
     make_again(shop)
     with pytest.raises(TopicError, match="deleted and made again"):
         shop.extract()
+
+
+def test_a_feed_that_is_not_registered_yet_says_so_and_may_be_tried_again(workshop: Make) -> None:
+    shop = workshop()
+    with pytest.raises(TopicMissing, match="headrace register") as raised:
+        topic.describe(shop.kafka, "not_registered")
+    assert raised.value.retry
 
 
 def test_a_small_file_limit_makes_more_files_of_the_same_records(workshop: Workshop) -> None:

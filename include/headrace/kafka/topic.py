@@ -14,7 +14,7 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec  # type: ignore[attr-defined]
 
-from headrace.errors import TopicError
+from headrace.errors import TopicMissing
 
 TIMEOUT_S = 30.0
 
@@ -51,7 +51,7 @@ def describe(config: Config, name: str) -> Topic:
         found = described.result()
     except KafkaException as error:
         if error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
-            raise TopicError(
+            raise TopicMissing(
                 f"topic {name}: the broker has no such topic. Create it with: headrace register"
             ) from error
         raise
