@@ -113,12 +113,13 @@ def tombstone_row(plan: TransformPlan) -> Column:
 def reason(plan: TransformPlan) -> Column:
     """Why a record is rejected, the first reason that applies; null when it is good."""
     tombstone = F.col("value").isNull()
+    refused = F.lit(Reason.TOMBSTONE.value if plan.merge == "append" else None)
     keyless = F.lit(False)
     for name in plan.key:
         keyless = keyless | F.col("row")[name].isNull()
     return (
         F.when(tombstone & keyless, F.lit(Reason.KEYLESS.value))
-        .when(tombstone, F.lit(None))
+        .when(tombstone, refused)
         .when(F.col("schema_id").isNull(), F.lit(Reason.UNFRAMED.value))
         .when(~F.col("schema_id").isin(list(plan.writers)), F.lit(Reason.UNKNOWN_ID.value))
         .when(F.col("fault").isNotNull(), F.col("fault"))

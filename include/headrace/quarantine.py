@@ -20,6 +20,7 @@ class Reason(StrEnum):
     UNDECODABLE = "undecodable"  # the bytes are not what the schema says
     INVALID = "invalid"  # decodes, but breaks the JSON Schema
     KEYLESS = "keyless"  # a key field is null, or a tombstone has no key
+    TOMBSTONE = "tombstone"  # append: there is nothing to delete in a feed that keeps the first record
     CONFLICT = "conflict"  # append: the same key with other content
 
 

@@ -165,6 +165,13 @@ def test_append_keeps_the_first_drops_redeliveries_and_quarantines_other_content
     assert shop.quarantine() == {(0, 4): "conflict"}
 
 
+def test_a_tombstone_deletes_nothing_in_an_append_feed(workshop: Make) -> None:
+    shop = workshop({"key": ["id"], "merge": "append"}, json_schema=CALL)
+    shop.merge(gone("a"), call("a", 1), gone("a"))
+    assert [row["id"] for row in shop.clean()] == ["a"]
+    assert shop.quarantine() == {(0, 0): "tombstone", (0, 2): "tombstone"}
+
+
 def test_json_that_breaks_its_schema_is_invalid_and_what_is_no_json_undecodable(workshop: Make) -> None:
     shop = workshop({"key": ["id"], "merge": "append"}, json_schema=CALL)
     good = shop.encoded(call("good", 1).value)
