@@ -55,8 +55,8 @@ def changed_rows(spark: SparkSession, plan: CheckPlan) -> DataFrame:
         (F.col(FROM_PARTITION) == number) & (F.col(FROM_OFFSET) >= first) & (F.col(FROM_OFFSET) < next_)
         for number, (first, next_) in plan.spans.items()
     )
-    branch = spark.read.option("branch", plan.branch).table(plan.clean)
-    return branch.where(~F.col(HIDDEN_ROW) & reduce(Column.__or__, spans))
+    rows = spark.read.option("versionAsOf", plan.snapshot).table(plan.clean)
+    return rows.where(~F.col(HIDDEN_ROW) & reduce(Column.__or__, spans))
 
 
 def validate(rows: DataFrame, suite: list[Expectation]) -> list[Outcome]:

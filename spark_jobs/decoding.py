@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
+from functools import reduce
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -88,10 +89,9 @@ def validity(schema: str) -> Callable[[Column], Column]:
             if text is None:
                 return None
             try:
-                document = json.loads(text, parse_constant=refuse)
-            except ValueError:
+                return None if validator.is_valid(json.loads(text, parse_constant=refuse)) else "invalid"
+            except (ValueError, RecursionError):  # no JSON, half a character, or brackets without end
                 return "undecodable"
-            return None if validator.is_valid(document) else "invalid"
 
         return pa.array([judge(text) for text in texts.to_pylist()], pa.string())
 
@@ -110,6 +110,13 @@ def tombstone_row(plan: TransformPlan) -> Column:
     return F.struct(*(keys.get(name, F.lit(None)).cast(type_).alias(name) for name, type_ in plan.columns.items()))
 
 
+def unreadable(plan: TransformPlan) -> Column:
+    """Whether some text is not UTF-8 or holds a NUL, which no Postgres takes: one such row would stop every load."""
+    texts = [F.col("row")[name] for name, type_ in plan.columns.items() if type_ == "string"]
+    bad = [~F.is_valid_utf8(text) | F.contains(text, F.lit("\0")) for text in texts]
+    return reduce(Column.__or__, (F.coalesce(each, F.lit(False)) for each in bad), F.lit(False))
+
+
 def reason(plan: TransformPlan) -> Column:
     """Why a record is rejected, the first reason that applies; null when it is good."""
     tombstone = F.col("value").isNull()
@@ -119,9 +126,11 @@ def reason(plan: TransformPlan) -> Column:
         keyless = keyless | F.col("row")[name].isNull()
     return (
         F.when(tombstone & keyless, F.lit(Reason.KEYLESS.value))
+        .when(tombstone & unreadable(plan), F.lit(Reason.KEYLESS.value))
         .when(tombstone, refused)
         .when(F.col("schema_id").isNull(), F.lit(Reason.UNFRAMED.value))
         .when(~F.col("schema_id").isin(list(plan.writers)), F.lit(Reason.UNKNOWN_ID.value))
         .when(F.col("fault").isNotNull(), F.col("fault"))
+        .when(unreadable(plan), F.lit(Reason.UNDECODABLE.value))
         .when(keyless, F.lit(Reason.KEYLESS.value))
     )

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -28,7 +27,7 @@ def run(plan: str, *, remote: str | None, properties: Mapping[str, str]) -> str:
 
 def transform(spark: SparkSession, plan: TransformPlan) -> dict[str, int]:
     """Run a plan; its last step is one commit of rows and heads on the branch. Returns the accounts."""
-    spark.sql(f"alter table {plan.clean} create or replace branch `{plan.branch}`")
+    spark.sql(f"alter table {plan.clean} create or replace branch `{plan.branch}` as of version {plan.base}")
     standing = spark.read.table(plan.clean)
     with ExitStack() as kept:
         records = _keep(kept, decoding.decoded(new_records(spark, plan), plan))
@@ -65,14 +64,14 @@ class Survey:
     """What a batch holds: its accounts, and where its good rows lie by an immutable partition field."""
 
     accounts: dict[str, int]
-    lowest: Any
-    highest: Any
+    lowest: int | None
+    highest: int | None
 
 
 def survey(records: DataFrame, plan: TransformPlan) -> Survey:
     """Look over the batch once."""
     good = F.col("reason").isNull()
-    place = F.col("row")[plan.immutable_partition] if plan.immutable_partition else F.lit(None)
+    place = number(F.col("row")[plan.immutable_partition], plan) if plan.immutable_partition else F.lit(None)
     row = records.agg(
         F.count("*").alias("read"),
         F.count("reason").alias("quarantined"),
@@ -116,4 +115,18 @@ def touched(plan: TransformPlan, seen: Survey, *, target: str) -> Column:
     column = F.col(f"`{target}`.`{plan.immutable_partition}`")
     if seen.lowest is None:
         return column.isNull()
-    return column.between(F.lit(seen.lowest), F.lit(seen.highest)) | column.isNull()
+    return column.between(moment(seen.lowest, plan), moment(seen.highest, plan)) | column.isNull()
+
+
+# Bounds travel as numbers: Python's datetimes know no year 10,000 and take an hour twice a year for another one.
+def number(place: Column, plan: TransformPlan) -> Column:
+    """A date as days, a timestamp as microseconds since 1970."""
+    is_date = plan.columns[plan.immutable_partition or ""] == "date"
+    return F.unix_date(place) if is_date else F.unix_micros(place.cast("timestamp"))
+
+
+def moment(value: int | None, plan: TransformPlan) -> Column:
+    """The number as the partition field's own type again."""
+    type_ = plan.columns[plan.immutable_partition or ""]
+    since = F.date_from_unix_date(F.lit(value)) if type_ == "date" else F.timestamp_micros(F.lit(value))
+    return since.cast(type_)

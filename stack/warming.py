@@ -85,10 +85,24 @@ def warm(spark: SparkSession, example: Feed, *, values: Sequence[bytes | None]) 
     make(spark, archive, types=_types(record.SCHEMA), rows=records)
     make(spark, clean_table, types={**types, **hidden_types()}, rows=[{"id": "z"}])
     make(spark, f"{CATALOG}.quarantine.{example.name}", types=_types(QUARANTINE), rows=[])
-    snapshot = spark.read.table(f"{archive}.snapshots").collect()[0]["snapshot_id"]
-    transform(spark, transform_plan(example, snapshot, types=types))
-    plan = CheckPlan(feed=example.name, clean=clean_table, branch=BRANCH, spans=SPANS, suite=suite(example))
+    snapshot, base = tip(spark, archive), tip(spark, clean_table)
+    transform(spark, transform_plan(example, snapshot, base=base, types=types))
+    plan = CheckPlan(
+        feed=example.name,
+        clean=clean_table,
+        branch=BRANCH,
+        snapshot=tip(spark, clean_table, branch=BRANCH),
+        spans=SPANS,
+        suite=suite(example),
+    )
     check(spark, plan)
+
+
+def tip(spark: SparkSession, table: str, branch: str = "main") -> int:
+    """The snapshot at the end of a table's branch."""
+    (ref,) = spark.read.table(f"{table}.refs").where(f"name = '{branch}'").collect()
+    snapshot: int = ref["snapshot_id"]
+    return snapshot
 
 
 def make(spark: SparkSession, table: str, *, types: dict[str, str], rows: list[dict[str, Any]]) -> None:
@@ -107,7 +121,7 @@ def _types(schema: Schema) -> dict[str, str]:
     return {field.name: spark_type(field.field_type) for field in schema.fields}
 
 
-def transform_plan(example: Feed, snapshot: int, *, types: dict[str, str]) -> TransformPlan:
+def transform_plan(example: Feed, snapshot: int, *, base: int, types: dict[str, str]) -> TransformPlan:
     declared = example.declaration
     return TransformPlan(
         feed=example.name,
@@ -123,6 +137,7 @@ def transform_plan(example: Feed, snapshot: int, *, types: dict[str, str]) -> Tr
         archive_snapshot=snapshot,
         spans=SPANS,
         clean=f"{CATALOG}.clean.{example.name}",
+        base=base,
         branch=BRANCH,
         quarantine=f"{CATALOG}.quarantine.{example.name}",
         heads="{}",

@@ -93,6 +93,7 @@ class Workshop:
         writers = connections.registry().writers(self.feed.subject)
         plan = transform.plan(self.feed, lake=self.lake, writers=writers, run=run)
         if plan is None:
+            transform.drop_branch(self.feed, lake=self.lake, run=run)
             return None
         properties = spark_properties(self.lake)
         return json.loads(job.run(plan.model_dump_json(), remote=connections.spark_remote(), properties=properties))
@@ -114,7 +115,9 @@ class Workshop:
     def publish_run(self, run: str) -> Any:
         from headrace.stages import publish
 
-        return publish.publish(self.feed, lake=self.lake, run=run)
+        table, branch = self.lake.find(layout.clean_table(self.feed.name)), layout.branch(run)
+        tip = table.metadata.refs[branch].snapshot_id if branch in table.metadata.refs else 0
+        return publish.publish(self.feed, lake=self.lake, run=run, checked=tip)
 
     def merge(self, *records: Record) -> Any:
         """Publish records and bring them to the clean table, unchecked."""

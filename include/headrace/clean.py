@@ -59,11 +59,6 @@ PROPERTIES = {
 }
 
 
-def rank(feed: Feed) -> list[str]:
-    """The columns that decide between two versions of a key, the first first; nulls are lowest."""
-    return [*feed.declaration.order, RANK_PARTITION, RANK_OFFSET, HIDDEN_ROW, FROM_OFFSET]
-
-
 def schema(feed: Feed) -> Schema:
     """The columns as a table's schema; all may be null, since a hidden row holds little more than its key."""
     fields = [

@@ -3,8 +3,9 @@
 HeadraceError
 ├── FeedError            a feed file is wrong: mend the file
 ├── SettingsError        the environment lacks something: set it
-├── RegistryError        the schema registry refuses or does not know
+├── RegistryError        the schema registry does not know a schema yet        (a retry helps)
 ├── TopicError           the topic is not what the archive remembers
+│   ├── TopicSilent      partitions gave nothing for a minute                 (a retry helps)
 │   ├── TopicMissing     the broker has no such topic: register the feed      (a retry helps)
 │   └── RecordsLost      the broker deleted records before they were archived
 ├── MovedError           somebody else committed first: plan again        (a retry helps)
@@ -31,7 +32,9 @@ class SettingsError(HeadraceError):
 
 
 class RegistryError(HeadraceError):
-    """The schema registry refuses a schema or does not know one."""
+    """The schema registry does not know a schema; a feed file may be seen a moment before it is registered."""
+
+    retry = True
 
 
 class TopicError(HeadraceError):
@@ -40,6 +43,12 @@ class TopicError(HeadraceError):
 
 class TopicMissing(TopicError):
     """The broker has no such topic; a feed file may be seen a moment before it is registered."""
+
+    retry = True
+
+
+class TopicSilent(TopicError):
+    """Partitions that hold records gave none for a minute."""
 
     retry = True
 

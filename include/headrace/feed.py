@@ -1,6 +1,7 @@
 """A feed: what one schema file declares, read and checked."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -13,6 +14,7 @@ from headrace import layout
 from headrace.declaration import Declaration
 from headrace.errors import FeedError
 
+FIELD = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 SchemaType = Literal["AVRO", "JSON"]
 SUFFIXES: Mapping[str, SchemaType] = {".avsc": "AVRO", ".json": "JSON"}
 ATTRIBUTES: Mapping[SchemaType, str] = {"AVRO": "feed", "JSON": "x-feed"}
@@ -144,7 +146,12 @@ def _faults(feed: Feed) -> Iterator[str]:
     for where, name in _named_fields(declared):
         if name not in known:
             yield f'{attribute}.{where} names "{name}", which is not a field.{_nearest(name, known)}'
+    for name in known:
+        if not FIELD.fullmatch(name):
+            yield f'the field "{name}": a name has letters, digits and _, the first a letter, to be a column anywhere.'
     for warehouse, share in declared.warehouses.items():
+        for name in set(share.drop) & {*share.mask, *share.keep}:
+            yield f'{attribute}.warehouses.{warehouse}: "{name}" is both dropped and kept or masked; choose one.'
         for name in {*share.drop, *share.mask} & set(declared.key):
             yield f'{attribute}.warehouses.{warehouse}: "{name}" is part of the key, which every warehouse needs.'
         for name in set(declared.key) & feed.personal - set(share.keep):

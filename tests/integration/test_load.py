@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -11,6 +12,7 @@ from psycopg import sql
 from workshop import ORDER, Record, Workshop
 
 from headrace.airflow import connections
+from headrace.declaration import Warehouse
 from headrace.errors import ReconcileError
 from headrace.stages import progress
 
@@ -67,6 +69,16 @@ def test_personal_columns_reach_only_the_warehouse_that_keeps_them(workshop: Mak
     assert column(shop, "email") == {"a": "a@example.org"}
     with pytest.raises(psycopg.errors.UndefinedColumn):
         column(shop, "email", "engineering")
+
+
+def test_a_column_that_is_no_longer_shared_is_emptied(workshop: Make) -> None:
+    shop = workshop()
+    shop.merge(order("a", 1, email="a@example.org"))
+    shop.load()
+    declared = shop.feed.declaration.model_copy(update={"warehouses": {"finance": Warehouse()}})
+    without = replace(shop, feed=replace(shop.feed, declaration=declared))
+    without.load()
+    assert column(shop, "email") == {"a": None}
 
 
 def test_another_mask_key_compares_every_row_again(workshop: Make) -> None:

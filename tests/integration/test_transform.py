@@ -62,6 +62,34 @@ def test_what_does_not_decode_goes_to_quarantine_and_the_rest_goes_on(workshop: 
     assert states(shop) == {}
 
 
+def test_text_that_no_warehouse_can_hold_and_lengths_without_end_go_to_quarantine(workshop: Make) -> None:
+    shop = workshop()
+    good = shop.encoded(order("abc", 1).value)
+    assert good is not None
+    huge = good[:5] + b"\xfe\xff\xff\xff\x0b" + b"abcd"
+    shop.merge(
+        order("fine", 1),
+        Record(good.replace(b"abc", b"a\x00c"), key="x"),
+        Record(good.replace(b"abc", b"a\xffc"), key="x"),
+        Record(huge, key="x"),
+        Record(None, key="\0\0\0009"),
+    )
+    assert states(shop) == {"fine": 1}
+    assert shop.quarantine() == {**dict.fromkeys([(0, 1), (0, 2), (0, 3)], "undecodable"), (0, 4): "keyless"}
+
+
+def test_clearing_a_run_whose_records_were_published_by_another_does_nothing(workshop: Make) -> None:
+    shop = workshop()
+    shop.publish(order("a", 1))
+    shop.extract()
+    shop.transform("failed")
+    shop.transform("next")
+    shop.publish_run("next")
+    assert shop.transform("failed") is None
+    assert shop.publish_run("failed") is None
+    assert states(shop) == {"a": 1}
+
+
 def test_a_transform_that_runs_again_quarantines_nothing_twice(workshop: Make) -> None:
     shop = workshop()
     shop.publish(order("a", 1), Record(b"bad", key="b"))
@@ -176,7 +204,9 @@ def test_json_that_breaks_its_schema_is_invalid_and_what_is_no_json_undecodable(
     shop = workshop({"key": ["id"], "merge": "append"}, json_schema=CALL)
     good = shop.encoded(call("good", 1).value)
     assert good is not None
-    texts = [b"{", b"", b"[1]", b'{"id": "x", "seconds": NaN, "at": "' + AT.encode() + b'"}']
+    deep = b"[" * 5000
+    half = b'{"\\ud800": 1}'
+    texts = [deep, half, b"{", b"", b"[1]", b'{"id": "x", "seconds": NaN, "at": "' + AT.encode() + b'"}']
     shop.merge(
         call("good", 1),
         call("wrong type", "1"),
@@ -187,6 +217,6 @@ def test_json_that_breaks_its_schema_is_invalid_and_what_is_no_json_undecodable(
     )
     assert [row["id"] for row in shop.clean()] == ["good"]
     assert shop.quarantine() == {
-        **dict.fromkeys([(0, 1), (0, 2), (0, 3), (0, 4), (0, 7)], "invalid"),
-        **dict.fromkeys([(0, 5), (0, 6), (0, 8)], "undecodable"),
+        **dict.fromkeys([(0, 1), (0, 2), (0, 3), (0, 4), (0, 6), (0, 9)], "invalid"),
+        **dict.fromkeys([(0, 5), (0, 7), (0, 8), (0, 10)], "undecodable"),
     }

@@ -34,6 +34,13 @@ def test_records_that_the_broker_deleted_before_us_stop_the_feed_with_their_coun
         plan(Heads("id-1", {0: 5, 1: 10}), topic(p0=(0, 9), p1=(40, 50)), name="p")
 
 
+def test_a_feed_without_order_fields_stops_when_its_topic_grows() -> None:
+    head, grown = Heads("id-1", {0: 5}), topic(p0=(0, 5), p1=(0, 3))
+    with pytest.raises(TopicError, match=r"grown the partitions \[1\]"):
+        plan(head, grown, name="p", ordered=False)
+    assert plan(Heads(), grown, name="p", ordered=False).spans
+
+
 def test_a_topic_that_was_made_again_is_refused() -> None:
     with pytest.raises(TopicError, match="deleted and made again"):
         plan(Heads("id-0", {0: 5}), topic(p0=(0, 9)), name="p")

@@ -94,6 +94,16 @@ def test_a_personal_key_must_be_kept_by_name() -> None:
     assert 'the key field "order_id" is personal: name it in keep' in told
 
 
+def test_a_field_cannot_be_dropped_and_masked_at_once() -> None:
+    declared = {"key": ["order_id"], "warehouses": {"finance": {"drop": ["price"], "mask": {"price": "null"}}}}
+    assert '"price" is both dropped and kept or masked' in fault(declared)
+
+
+def test_a_field_that_no_column_could_be_named_after_is_refused() -> None:
+    told = fault({"key": ["order_id"]}, {"name": "order_id", "type": "string"}, {"name": "_hidden", "type": "string"})
+    assert 'the field "_hidden": a name has letters' in told
+
+
 def test_an_append_feed_has_no_order() -> None:
     assert "leave order out" in fault({"key": ["order_id"], "merge": "append", "order": ["price"]})
 

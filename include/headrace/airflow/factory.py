@@ -25,12 +25,11 @@ def build_dag(path: str) -> DAG:
         tags=tags(feed),
         default_args={"owner": feed.declaration.owner, "retries": 2, "retry_delay": timedelta(seconds=10)},
     ) as dag:
-        published = (
-            task.short_circuit(task_id="extract")(tasks.extract)(path)
-            >> task(task_id="transform")(tasks.transform)(path, RUN)
-            >> task(task_id="check")(tasks.check)(path, RUN)
-            >> task(task_id="publish")(tasks.publish)(path, RUN)
-        )
+        extracted = task.short_circuit(task_id="extract")(tasks.extract)(path)
+        transformed = task(task_id="transform")(tasks.transform)(path, RUN)
+        checked = task(task_id="check")(tasks.check)(path, RUN)
+        published = task(task_id="publish")(tasks.publish)(path, RUN, checked)  # type: ignore[arg-type]
+        extracted >> transformed >> checked >> published
         for warehouse in feed.declaration.warehouses:
             load_ = task(task_id=f"load_{warehouse}")(tasks.load)(path, warehouse)
             published >> load_ >> task(task_id=f"reconcile_{warehouse}")(tasks.reconcile)(path, warehouse)

@@ -66,6 +66,7 @@ def transform(path: str, run: str) -> Mapping[str, int]:
     writers = connections.registry().writers(feed.subject)
     planned = transform.plan(feed, lake=lake, writers=writers, run=run)
     if planned is None:
+        transform.drop_branch(feed, lake=lake, run=run)
         log.info("feed %s: nothing new in the archive", feed.name)
         return {}
     accounts: dict[str, int] = _job("transform", planned.model_dump_json())
@@ -74,29 +75,30 @@ def transform(path: str, run: str) -> Mapping[str, int]:
 
 
 @edge
-def check(path: str, run: str) -> Mapping[str, int]:
-    """Ask the suite of the rows that the branch changed; a failed check stops the run."""
+def check(path: str, run: str) -> str | None:
+    """Ask the suite of the rows that the branch changed; returns the snapshot that may be published."""
     from headrace.airflow import connections
     from headrace.stages import check
 
     feed, lake = load_feed(Path(path)), connections.lake(Settings())
     planned = check.plan(feed, lake=lake, run=run)
     if planned is None:
-        return {}
+        return None
     outcomes = [check.Outcome.model_validate(each) for each in _job("check", planned.model_dump_json())]
     warned = check.judge(outcomes, feed=feed.name, branch=planned.branch)
     log.info("feed %s: %d checks passed, %d warned", feed.name, len(outcomes) - len(warned), len(warned))
-    return {"passed": len(outcomes) - len(warned), "warned": len(warned)}
+    return str(planned.snapshot)
 
 
 @edge
-def publish(path: str, run: str) -> str | None:
+def publish(path: str, run: str, checked: str | None) -> str | None:
     """Switch the clean table to what was checked; returns the snapshot that readers now see."""
     from headrace.airflow import connections
     from headrace.stages import publish
 
     feed = load_feed(Path(path))
-    done = publish.publish(feed, lake=connections.lake(Settings()), run=run)
+    lake = connections.lake(Settings())
+    done = publish.publish(feed, lake=lake, run=run, checked=int(checked)) if checked else None
     log.info("feed %s: %s", feed.name, f"published snapshot {done.snapshot}" if done else "nothing to publish")
     return str(done.snapshot) if done else None
 

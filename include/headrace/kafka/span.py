@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from headrace.errors import TopicError
+from headrace.errors import TopicSilent
 from headrace.kafka.topic import Config
 
 BATCH = 10_000
@@ -58,7 +58,7 @@ def _batches(consumer: Consumer, topic: str, *, spans: dict[int, Span]) -> Itera
         if messages:
             heard = time.monotonic()
         elif time.monotonic() - heard > STALL_S:
-            raise TopicError(
+            raise TopicSilent(
                 f"topic {topic}: partitions {sorted(spans)} gave nothing for {STALL_S:.0f} s; is the broker up?"
             )
         batch, ended = _within(messages, spans=spans)

@@ -42,6 +42,7 @@ class CheckPlan(BaseModel):
     feed: str
     clean: str
     branch: str
+    snapshot: int
     spans: dict[int, tuple[int, int]]
     suite: list[Expectation]
 
@@ -96,13 +97,16 @@ def _declared(check: Check) -> Expectation:
 
 
 def plan(feed: Feed, *, lake: Lake, run: str) -> CheckPlan | None:
-    """The rows that the run's branch changed; None when the run has no branch."""
+    """The rows that the run's branch changed; None when it changed none."""
     table, branch = lake.find(layout.clean_table(feed.name)), layout.branch(run)
     if table is None or branch not in table.metadata.refs:
         return None
-    changed = missing(heads_at(table, table.metadata.refs[branch].snapshot_id), heads_of(table))
+    snapshot = table.metadata.refs[branch].snapshot_id
+    changed = missing(heads_at(table, snapshot), heads_of(table))
+    if not changed:
+        return None
     name = spark_name(lake.name, layout.clean_table(feed.name))
-    return CheckPlan(feed=feed.name, clean=name, branch=branch, spans=changed, suite=suite(feed))
+    return CheckPlan(feed=feed.name, clean=name, branch=branch, snapshot=snapshot, spans=changed, suite=suite(feed))
 
 
 def judge(outcomes: list[Outcome], *, feed: str, branch: str) -> list[Outcome]:

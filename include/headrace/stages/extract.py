@@ -1,10 +1,11 @@
 """Extract: copy what is new in a topic to the archive, byte for byte; one commit adds the files and the heads."""
 
+import logging
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from confluent_kafka import Message
+from confluent_kafka import KafkaException, Message
 
 from headrace import record
 from headrace.archive import Archive, Envelopes, archive_of, stamp
@@ -15,6 +16,8 @@ from headrace.kafka import span, topic
 from headrace.kafka.span import Span, coordinates
 from headrace.kafka.topic import Config, Topic
 from headrace.lake import Lake, heads_of
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,7 @@ class Plan:
     heads: Heads
 
 
-def plan(head: Heads, found: Topic, *, name: str) -> Plan:
+def plan(head: Heads, found: Topic, *, name: str, ordered: bool = True) -> Plan:
     """Compare the archive's heads with the topic; refuses when the topic is another one or has lost records."""
     if head.topic_id and head.topic_id != found.id:
         raise TopicError(
@@ -42,6 +45,8 @@ def plan(head: Heads, found: Topic, *, name: str) -> Plan:
             f"deleted and made again. Going on would mix two topics; give the new one a feed of its own."
         )
     _refuse_shrinking(head, found)
+    if not ordered:
+        _refuse_growth(head, found)
     _refuse_losses(head, found)
     spans = {
         number: Span(head.next.get(number, reach.start), reach.end)
@@ -59,6 +64,16 @@ def _refuse_shrinking(head: Heads, found: Topic) -> None:
         raise TopicError(
             f"topic {found.name}: it is shorter than what was archived of it: {told}. The broker lost records (an "
             f"unclean leader election, a restored disk); replay them from the archive into a new topic."
+        )
+
+
+def _refuse_growth(head: Heads, found: Topic) -> None:
+    """Without order fields partition and offset decide, and new partitions move keys: old versions would win."""
+    grown = sorted(found.partitions.keys() - head.next.keys()) if head.topic_id else []
+    if grown:
+        raise TopicError(
+            f"topic {found.name}: it has grown the partitions {grown}, but the feed names no order fields, so newer "
+            f"versions of a key that moved could lose to older ones. Name order fields, or make a new feed and topic."
         )
 
 
@@ -115,7 +130,9 @@ class Extracted:
 def extract(feed: Feed, *, lake: Lake, kafka: Config, limits: Limits) -> Extracted:
     """Plan, read exactly the plan, write the files, commit them with the heads."""
     table = archive_of(feed, lake)
-    planned = plan(heads_of(table), topic.describe(kafka, feed.topic), name=uuid.uuid4().hex[:12])
+    ordered = bool(feed.declaration.order) or feed.declaration.merge == "append"
+    found = topic.describe(kafka, feed.topic)
+    planned = plan(heads_of(table), found, name=uuid.uuid4().hex[:12], ordered=ordered)
     if not planned.spans:
         return Extracted(0, 0, planned.heads)
     archive = Archive(lake, table, feed.topic)
@@ -124,5 +141,8 @@ def extract(feed: Feed, *, lake: Lake, kafka: Config, limits: Limits) -> Extract
         records += len(envelopes.messages)
         files.append(archive.write(envelopes, plan_name=planned.name))
     archive.commit(files, head=planned.heads)
-    topic.show_progress(kafka, feed.topic, group=f"headrace.{feed.name}", next_offsets=planned.heads.next)
+    try:
+        topic.show_progress(kafka, feed.topic, group=f"headrace.{feed.name}", next_offsets=planned.heads.next)
+    except KafkaException as error:  # for watching only: the archive has its records
+        log.warning("feed %s: lag tools were not told how far it is: %s", feed.name, error)
     return Extracted(records, len(files), planned.heads)

@@ -19,12 +19,15 @@ class Published:
     snapshot: int
 
 
-def publish(feed: Feed, *, lake: Lake, run: str) -> Published | None:
-    """Fast-forward main to the run's branch and drop the branch, in one commit; None when the run has no branch."""
+def publish(feed: Feed, *, lake: Lake, run: str, checked: int) -> Published | None:
+    """Fast-forward main to the snapshot that was checked and drop the branch, in one commit.
+
+    Nothing else may be at the branch's tip by then. None when the branch is gone: it has been published already.
+    """
     table, branch = lake.find(layout.clean_table(feed.name)), layout.branch(run)
     if table is None or branch not in table.metadata.refs:
         return None
-    main, checked = table.metadata.refs[MAIN_BRANCH].snapshot_id, table.metadata.refs[branch].snapshot_id
+    main = table.metadata.refs[MAIN_BRANCH].snapshot_id
     if main not in (snapshot.snapshot_id for snapshot in ancestors(table, checked)):
         raise _moved(feed)
     requirements = (

@@ -5,7 +5,6 @@ The plan is all that the job gets, so the same job runs over Spark Connect, by s
 
 import json
 from collections.abc import Mapping
-from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 from pyiceberg.types import (
@@ -21,6 +20,7 @@ from pyiceberg.types import (
 from headrace import clean, layout, quarantine
 from headrace.columns import columns
 from headrace.declaration import Merge
+from headrace.errors import RegistryError
 from headrace.feed import Feed, SchemaType
 from headrace.heads import Heads
 from headrace.lake import Lake, heads_of
@@ -45,10 +45,10 @@ class TransformPlan(BaseModel):
     archive_snapshot: int
     spans: dict[int, tuple[int, int]]
     clean: str
+    base: int
     branch: str
     quarantine: str
     heads: str
-    kind: Literal["merge"] = "merge"
 
 
 def plan(feed: Feed, *, lake: Lake, writers: Mapping[int, str], run: str) -> TransformPlan | None:
@@ -60,9 +60,11 @@ def plan(feed: Feed, *, lake: Lake, writers: Mapping[int, str], run: str) -> Tra
     target = clean.clean_of(feed, lake)
     quarantine.quarantine_of(feed, lake)
     archived, reached = heads_of(archive), heads_of(target)
-    spans = missing(archived, reached)
-    if not spans:
+    spans, base = missing(archived, reached), target.current_snapshot()
+    if not spans or base is None:
         return None
+    if not writers:
+        raise RegistryError(f"subject {feed.subject}: it has no version, so nothing can be decoded. headrace register")
     partition = feed.declaration.partition
     return TransformPlan(
         feed=feed.name,
@@ -78,10 +80,18 @@ def plan(feed: Feed, *, lake: Lake, writers: Mapping[int, str], run: str) -> Tra
         archive_snapshot=snapshot.snapshot_id,
         spans=spans,
         clean=spark_name(lake.name, layout.clean_table(feed.name)),
+        base=base.snapshot_id,
         branch=layout.branch(run),
         quarantine=spark_name(lake.name, layout.quarantine_table(feed.name)),
         heads=archived.to_json(),
     )
+
+
+def drop_branch(feed: Feed, *, lake: Lake, run: str) -> None:
+    """Drop what an earlier try of the run left, when another run has published its records since."""
+    table, branch = lake.find(layout.clean_table(feed.name)), layout.branch(run)
+    if table is not None and branch in table.metadata.refs:
+        table.manage_snapshots().remove_branch(branch).commit()
 
 
 def missing(archived: Heads, reached: Heads) -> dict[int, tuple[int, int]]:

@@ -155,12 +155,21 @@ class Session:
         self.execute(create.format(table, sql.SQL(", ").join(columns), key))
         add = [sql.SQL("add column if not exists ") + column for column in columns]
         self.execute(sql.SQL("alter table {} ").format(table) + sql.SQL(", ").join(add))
+        self._empty_unshared(share)
         self.execute(sql.SQL("comment on table {} is {}").format(table, sql.Literal(share.doc)))
         for column in share.columns:
             comment = sql.SQL("comment on column {}.{} is {}")
             self.execute(comment.format(table, sql.Identifier(column.name), sql.Literal(column.doc or "")))
         reader = sql.Identifier(self.warehouse.reader)
         self.execute(sql.SQL("grant select on {} to {}").format(table, reader))
+
+    def _empty_unshared(self, share: Share) -> None:
+        """Empty the columns that the team may no longer see; they stay, so that views on the table live on."""
+        query = "select column_name from information_schema.columns where table_schema = $1 and table_name = $2"
+        found = self.query(sql.SQL(query), [self.warehouse.schema, share.feed]).column(0).to_pylist()
+        for name in sorted(set(found) - set(share.names)):
+            update = sql.SQL("update {0} set {1} = null where {1} is not null")
+            self.execute(update.format(self.table(share.feed), sql.Identifier(name)))
 
     def stage(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> int:
         """Stream rows into a table that only this connection sees and that goes away with it."""
