@@ -8,7 +8,8 @@ HeadraceError
 │   ├── TopicSilent      partitions gave nothing for a minute                 (a retry helps)
 │   ├── TopicMissing     the broker has no such topic: register the feed      (a retry helps)
 │   └── RecordsLost      the broker deleted records before they were archived
-├── MovedError           somebody else committed first: plan again        (a retry helps)
+├── MovedError           somebody else committed first: plan again             (a retry helps)
+│   └── BranchMoved      a run's branch no longer fits: transform again
 ├── HeadsError           a table has snapshots but no heads
 ├── CheckError           a check stopped the run
 └── ReconcileError       two stores disagree
@@ -61,6 +62,12 @@ class MovedError(HeadraceError):
     """The table moved on since it was planned from: plan again."""
 
     retry = True
+
+
+class BranchMoved(MovedError):
+    """A run's branch no longer stands on what is published: only its transform, run again, helps."""
+
+    retry = False
 
 
 class HeadsError(HeadraceError):

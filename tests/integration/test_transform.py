@@ -8,7 +8,7 @@ import pytest
 from workshop import ORDER, Record, Workshop
 
 from headrace import layout
-from headrace.errors import CheckError, MovedError
+from headrace.errors import BranchMoved, CheckError
 
 Make = Callable[..., Workshop]
 
@@ -130,7 +130,7 @@ def test_a_run_whose_base_has_moved_is_not_published(workshop: Make) -> None:
     shop.transform("slow")
     shop.transform("quick")
     shop.publish_run("quick")
-    with pytest.raises(MovedError, match="Clear this run's transform task"):
+    with pytest.raises(BranchMoved, match="Clear this run's transform task"):
         shop.publish_run("slow")
     assert states(shop) == {"a": 1}
 

@@ -7,7 +7,7 @@ from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRefType
 from pyiceberg.table.update import AssertRefSnapshotId, RemoveSnapshotRefUpdate, SetSnapshotRefUpdate
 
 from headrace import layout
-from headrace.errors import MovedError
+from headrace.errors import BranchMoved
 from headrace.feed import Feed
 from headrace.lake import Lake, ancestors
 
@@ -52,8 +52,8 @@ def publish(feed: Feed, *, lake: Lake, run: str, checked: int) -> Published | No
     return Published(checked)
 
 
-def _moved(feed: Feed) -> MovedError:
-    return MovedError(
+def _moved(feed: Feed) -> BranchMoved:
+    return BranchMoved(
         f"clean.{feed.name}: another run published since this one's rows were merged; nothing was switched. "
         f"Clear this run's transform task: transform and check run again on top of what is published now."
     )
