@@ -1,12 +1,18 @@
-"""What a data engineer may declare about a feed: the `feed` attribute of an Avro schema, `x-feed` of a JSON Schema."""
+"""What a data engineer may declare about a feed: the `feed` attribute of an Avro schema, `x-feed` of a JSON Schema.
+
+The reference page and the JSON Schema that editors complete from are made of this model: a description here is what a
+newcomer reads there.
+"""
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ByteSize, ConfigDict, Field, model_validator
 
-Merge = Literal["latest", "append"]
+from headrace.duration import Duration, Lasting
+
+Merge = Literal["latest", "first", "patch", "append"]
 Mask = Literal["hash", "last4", "year", "null"]
-Severity = Literal["stop", "warn"]
+Severity = Literal["stop", "warn", "quarantine"]
 Names = Annotated[list[str], Field(min_length=1)]
 
 
@@ -16,12 +22,41 @@ class Declared(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+class Drain(Declared):
+    """An older topic, broken with by this feed, whose records still belong into this feed's clean table."""
+
+    topic: str = Field(description="The older topic; it is read to its end first, and late records of it still count.")
+    fields: dict[str, str] = Field(
+        default_factory=dict,
+        description="Fields of this feed whose older records call them by another name: new name to old name.",
+    )
+
+
 class Topic(Declared):
-    """The Kafka topic; it is created when the feed is registered."""
+    """The Kafka topic; it is created when the feed is registered, and a broker that differs is reported."""
 
     name: str | None = Field(default=None, description="The topic's name; the feed's name if not given.")
-    partitions: int = Field(default=3, ge=1, description="Partitions of a topic that is created.")
-    replication: int = Field(default=1, ge=1, description="Replicas of a topic that is created.")
+    partitions: int = Field(default=3, ge=1, description="Its number of partitions.")
+    replication: int = Field(default=1, ge=1, description="Its number of replicas.")
+    retention: Lasting | None = Field(
+        default=None, description="How long the broker keeps records, such as `7d` or `forever`; else the broker's own."
+    )
+    compaction: bool = Field(
+        default=False, description="Whether the broker keeps only the newest record of each Kafka key."
+    )
+    largest_message: ByteSize | None = Field(
+        default=None, description="The largest message the broker takes, such as `16 MiB`; else the broker's own."
+    )
+    drains: Drain | None = Field(default=None, description="The older topic that this one takes over from.")
+
+
+class Delete(Declared):
+    """A version that deletes its row, besides tombstones: the one in which a field has one of these values."""
+
+    field: str = Field(description="The field that tells.")
+    one_of: Annotated[list[Any], Field(min_length=1)] = Field(
+        default=[True], description="Its values in a version that deletes."
+    )
 
 
 class Partition(Declared):
@@ -71,16 +106,49 @@ class Warehouse(Declared):
     mask: dict[str, Mask] = Field(default_factory=dict, description="Fields that go there masked.")
 
 
+class Retention(Declared):
+    """How long the lake keeps what it holds of this feed."""
+
+    archive: Lasting = Field(default="forever", description="Records in the archive, by their Kafka timestamp.")
+    snapshots: Lasting = Field(default="7d", description="Older states of the clean table, to read or roll back to.")
+    quarantine: Lasting = Field(default="forever", description="Rejected records.")
+
+
+class Runs(Declared):
+    """How the feed's tasks are run."""
+
+    retries: int = Field(default=2, ge=0, description="How often a task is tried again.")
+    retry_delay: Duration = Field(default="10s", description="How long to wait before that, such as `30s` or `5m`.")
+    time_limit: Duration = Field(default="1h", description="How long one task may take before it is failed.")
+
+
+class Alerts(Declared):
+    """When somebody is told, and who."""
+
+    to: list[str] = Field(default_factory=list, description="Mail addresses; the owner's channel if none is given.")
+    lag: int | None = Field(default=None, ge=1, description="More records than this wait to be archived.")
+    freshness: Duration | None = Field(
+        default=None, description="The newest row that an analyst sees is older than this, such as `1h`."
+    )
+
+
 class Declaration(Declared):
     """A feed; everything but the key has a default."""
 
     key: Names = Field(description="The fields that identify a row.")
     owner: str = Field(default="data", description="The team that answers for this feed.")
+    description: str | None = Field(default=None, description="What the feed holds; the schema's own doc if not given.")
     order: list[str] = Field(default_factory=list, description="The fields that decide which version of a row wins.")
     merge: Merge = Field(default="latest", description="How versions of one key become one row.")
-    topic: Topic = Field(default_factory=Topic)
+    delete: Delete | None = Field(default=None, description="Which versions delete their row, besides tombstones.")
+    topic: Topic = Field(default_factory=Topic, description="The Kafka topic.")
     partition: Partition | None = Field(default=None, description="No partitions if not given.")
     schedule: str = Field(default="*/5 * * * *", description="When the feed runs, as a cron expression in UTC.")
-    correctness: Correctness = Field(default_factory=Correctness)
-    checks: list[Check] = Field(default_factory=list)
+    correctness: Correctness = Field(
+        default_factory=Correctness, description="The aggregates that must be equal in every store."
+    )
+    checks: list[Check] = Field(default_factory=list, description="What the rows of a run must meet to be published.")
     warehouses: dict[str, Warehouse] = Field(default_factory=dict, description="By name, who gets the clean table.")
+    retention: Retention = Field(default_factory=Retention, description="How long the lake keeps it.")
+    runs: Runs = Field(default_factory=Runs, description="Retries and time limits of its tasks.")
+    alerts: Alerts = Field(default_factory=Alerts, description="When somebody is told, and who.")

@@ -1,4 +1,4 @@
-"""The command line: a thin shell over the library."""
+"""`headrace register`: feed files into the schema registry, and their topics onto the broker."""
 
 import contextlib
 import json
@@ -11,37 +11,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from headrace import __version__, feed
-from headrace.errors import HeadraceError
+from headrace import feed
 from headrace.feed import Feed
 from headrace.settings import Settings
-
-app = typer.Typer(
-    help="Headrace: one schema file in, a checked and reconciled pipeline out.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
-
-
-def main() -> None:
-    """Run the command line; our own errors are one clear message on standard error and exit code 1."""
-    try:
-        app()
-    except HeadraceError as error:
-        Console(stderr=True, soft_wrap=True, highlight=False).print(f"headrace: {error}", markup=False)
-        sys.exit(1)
-
-
-@app.callback()
-def root() -> None:
-    """Headrace: one schema file in, a checked and reconciled pipeline out."""
-
-
-@app.command()
-def version() -> None:
-    """Print the version."""
-    print(__version__)
 
 
 @dataclass(frozen=True)
@@ -55,7 +27,6 @@ class Registration:
     topic: str
 
 
-@app.command()
 def register(
     files: Annotated[list[Path] | None, typer.Argument(help="Feed files; all of the schemas folder if none.")] = None,
     json_: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
@@ -93,7 +64,3 @@ def _show(registrations: list[Registration]) -> None:
     for each in registrations:
         table.add_row(each.feed, each.subject, str(each.version), str(each.id), each.topic)
     Console().print(table)
-
-
-if __name__ == "__main__":
-    main()

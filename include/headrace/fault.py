@@ -1,0 +1,30 @@
+"""A fault: one thing that is wrong, or suspicious, in a feed file, and what to do about it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, Literal
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Where it is, what it is, which value it is about and what to do; an error keeps the feed out, a warning not."""
+
+    file: str
+    path: str
+    """Dotted, from the root of the file, such as `feed.key.0`; empty for the whole file."""
+    message: str
+    fix: str = ""
+    value: Any = None
+    severity: Literal["error", "warning"] = "error"
+
+    def __str__(self) -> str:
+        where = f"{self.file}: {self.path}" if self.path else f"{self.file}:"
+        told = f"{where} {self.message}"
+        return f"{told} {self.fix}" if self.fix else told
+
+
+def nearest(word: str, known: Sequence[str]) -> str:
+    """What to do about an unknown word: the nearest known one, or all of them."""
+    match = get_close_matches(word, known, n=1)
+    return f'Did you mean "{match[0]}"?' if match else f"Known: {', '.join(known)}."
