@@ -13,6 +13,8 @@ from stack.settings import HOST, REPOSITORY, Settings
 
 BUCKET = "headrace"
 WAREHOUSES = ("finance", "engineering")
+USERS = {"admin": "admin", "op": "op", "user": "user", "viewer": "viewer", "headrace": "viewer"}
+"""Airflow's users and their roles: one of each role, and the one that DAGs ask the schema registry as."""
 MARK = "HEADRACE_STACK"
 # Settings of a person's shell that would change what the parts do or where they write.
 _FOREIGN = ("AIRFLOW", "AWS_", "GX_", "HEADRACE", "KAFKA", "PG", "PYSPARK", "PYTHON", "SPARK")
@@ -96,7 +98,8 @@ def _airflow(settings: Settings, passwords: Passwords) -> dict[str, str]:
             "parallelism": 4,
             "plugins_folder": REPOSITORY / "plugins",
             "simple_auth_manager_passwords_file": home / "passwords.json",
-            "simple_auth_manager_users": "admin:admin",
+            "simple_auth_manager_users": ",".join(f"{user}:{role}" for user, role in USERS.items()),
+            "test_connection": "Enabled",
         },
         "dag_processor": {
             "dag_bundle_config_list": json.dumps(_bundles(settings)),
@@ -144,7 +147,13 @@ def _connections(settings: Settings, passwords: Passwords) -> dict[str, str]:
         "SPARK": {"conn_type": "spark_connect", "host": f"sc://{HOST}", "port": settings.ports["spark"]},
         "MASKS": {"conn_type": "generic", "password": passwords.masks},
         "CATALOG": _postgres(settings, user="catalog", password=passwords.catalog, database="catalog"),
-        "REGISTRY": _postgres(settings, user="registry", password=passwords.registry, database="registry"),
+        "REGISTRY": {
+            "conn_type": "schema_registry",
+            "host": f"http://{HOST}:{settings.ports['airflow']}/registry",
+            "login": "headrace",
+            "password": passwords.airflow_headrace,
+        },
+        "REGISTRY_STORE": _postgres(settings, user="registry", password=passwords.registry, database="registry"),
     }
     for team in WAREHOUSES:
         connections[f"WAREHOUSE_{team.upper()}"] = _postgres(

@@ -10,6 +10,7 @@ KAFKA_CONNECTION = "headrace_kafka"
 S3_CONNECTION = "headrace_s3"
 CATALOG_CONNECTION = "headrace_catalog"
 REGISTRY_CONNECTION = "headrace_registry"
+REGISTRY_STORE_CONNECTION = "headrace_registry_store"
 SPARK_CONNECTION = "headrace_spark"
 MASKS_CONNECTION = "headrace_masks"
 
@@ -47,6 +48,11 @@ def archive_key(topic: str, partition: int, *, hour: datetime | None, first: int
 def branch(run: str) -> str:
     """The Iceberg branch on which a run's rows wait for their checks."""
     return "run_" + re.sub(r"[^a-zA-Z0-9]+", "_", run).strip("_").lower()
+
+
+def feed_variable(feed: str) -> str:
+    """The Airflow Variable that tells what the registry knows of a feed."""
+    return f"feed_{feed}"
 
 
 def warehouse_connection(warehouse: str) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from stack import commands, stamps
+from stack.environment import USERS
 from stack.parts import feeds
 from stack.parts.part import NotReady, Part, Stack
 from stack.settings import HOST
@@ -44,9 +45,9 @@ if "scheduler" in sys.argv:
 
 
 async def prepare(stack: Stack) -> None:
-    """Write what the programs read: local settings, and the UI's password, which Airflow would generate and print."""
+    """Write what the programs read: local settings, and the users' passwords, which Airflow would make and print."""
     stamps.write(stack.settings.state / "airflow" / "config" / "airflow_local_settings.py", LOCAL_SETTINGS)
-    passwords = json.dumps({"admin": stack.passwords.airflow_admin})
+    passwords = json.dumps({user: getattr(stack.passwords, f"airflow_{user}") for user in USERS})
     stamps.write(stack.settings.state / "airflow" / "passwords.json", passwords, mode=0o600)
 
 

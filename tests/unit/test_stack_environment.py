@@ -34,12 +34,14 @@ def test_every_connection_is_a_json_object_with_the_chosen_port(variables: dict[
         if name.startswith("AIRFLOW_CONN_")
     }
     assert set(connections) == {
-        "KAFKA", "S3", "SPARK", "MASKS", "CATALOG", "REGISTRY", "WAREHOUSE_FINANCE", "WAREHOUSE_ENGINEERING",
+        "KAFKA", "S3", "SPARK", "MASKS", "CATALOG", "REGISTRY", "REGISTRY_STORE", "WAREHOUSE_FINANCE",
+        "WAREHOUSE_ENGINEERING",
     }  # fmt: skip
     assert connections["KAFKA"]["extra"]["bootstrap.servers"] == "127.0.0.1:9192"
     assert connections["S3"]["extra"]["endpoint_url"] == "http://127.0.0.1:9100"
     assert (connections["SPARK"]["host"], connections["SPARK"]["port"]) == ("sc://127.0.0.1", 15102)
     assert connections["CATALOG"]["port"] == 5533
+    assert connections["REGISTRY"]["host"] == "http://127.0.0.1:8180/registry"
 
 
 def test_nothing_of_the_stack_calls_home(variables: dict[str, str]) -> None:

@@ -45,7 +45,7 @@ def storage() -> Storage:
 
 
 def registry() -> Store:
-    return Store(database(layout.REGISTRY_CONNECTION))
+    return Store(database(layout.REGISTRY_STORE_CONNECTION))
 
 
 def warehouse(name: str) -> PostgresWarehouse:
