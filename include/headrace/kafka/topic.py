@@ -1,8 +1,10 @@
-"""A topic as the broker tells of it: its identity, its partitions and how far each reaches."""
+"""A topic as the broker tells of it: its identity, its partitions and how far each reaches; made as it is declared."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any
+from itertools import islice
+from typing import Any, TypeVar
 
 from confluent_kafka import (
     Consumer,
@@ -12,11 +14,24 @@ from confluent_kafka import (
     TopicCollection,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec  # type: ignore[attr-defined]
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AdminClient,
+    ConfigResource,
+    NewTopic,
+    OffsetSpec,
+    ResourceType,
+)
 
-from headrace.errors import TopicMissing
+from headrace.errors import TopicError, TopicMissing, TopicSilent
+from headrace.feed import Feed
+from headrace.kafka.drift import Drift, Found, drifts, settings
 
 TIMEOUT_S = 30.0
+
+CALL_TOPICS = 200
+"""How many topics one call asks for: a controller makes at most 10,000 partitions in one go."""
+
+T = TypeVar("T")
 
 Config = Mapping[str, Any]
 """A Kafka client's settings, as librdkafka names them."""
@@ -78,6 +93,123 @@ def create(config: Config, name: str, *, partitions: int, replication: int) -> b
             return False
         raise
     return True
+
+
+@dataclass(frozen=True)
+class Ensured:
+    """What became of one feed's topic."""
+
+    topic: str
+    created: bool = False
+    drifts: Sequence[Drift] = ()
+    refusal: TopicError | None = None
+    """Why the broker neither has the topic nor made it, or does not tell of it."""
+
+
+def ensure(config: Config, feed: Feed) -> list[Drift]:
+    """Create the feed's topic as declared if the broker has none; else tell in what the broker differs."""
+    done = ensure_all(config, [feed])[feed.name]
+    if done.refusal:
+        raise done.refusal
+    return list(done.drifts)
+
+
+def ensure_all(config: Config, feeds: Sequence[Feed]) -> dict[str, Ensured]:
+    """The same for many feeds in a few calls, by feed name; one that is refused keeps no other from its topic."""
+    admin, broker = AdminClient(dict(config)), str(config.get("bootstrap.servers", "BROKER"))
+    by_topic = {feed.topic: feed for feed in reversed(feeds)}
+    shapes, refusals = _shapes(admin, feeds)
+    missing = [feed for name, feed in by_topic.items() if name not in shapes and name not in refusals]
+    created, not_created = _create_all(admin, missing)
+    refusals |= not_created
+    return {
+        feed.name: Ensured(
+            feed.topic,
+            created=feed.topic in created,
+            drifts=tuple(drifts(feed, shapes[feed.topic], broker=broker)) if feed.topic in shapes else (),
+            refusal=refusals.get(feed.topic),
+        )
+        for feed in feeds
+    }
+
+
+def _shapes(admin: AdminClient, feeds: Sequence[Feed]) -> tuple[dict[str, Found], dict[str, TopicError]]:
+    """What the broker has of the feeds' topics, and what it does not tell; a topic that it lacks is in neither."""
+    shapes: dict[str, Found] = {}
+    refusals: dict[str, TopicError] = {}
+    detailed = {feed.topic for feed in feeds if settings(feed.declaration.topic)}
+    for names in _calls(sorted({feed.topic for feed in feeds})):
+        described, failed = _answers(admin.describe_topics(TopicCollection(names), request_timeout=TIMEOUT_S))
+        resources = [ConfigResource(ResourceType.TOPIC, name) for name in described.keys() & detailed]
+        asked = admin.describe_configs(resources, request_timeout=TIMEOUT_S) if resources else {}
+        told, untold = _answers({resource.name: answer for resource, answer in asked.items()})
+        for name, found in described.items():
+            values = {setting: entry.value or "" for setting, entry in told.get(name, {}).items()}
+            replication = min(len(partition.replicas) for partition in found.partitions)
+            shapes[name] = Found(len(found.partitions), replication, values)
+        # A name that is none is not there either: creating it tells why.
+        absent = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.TOPIC_EXCEPTION)
+        refusals |= _refusals({name: error for name, error in failed.items() if error.code() not in absent})
+        refusals |= _refusals(untold)
+    return shapes, refusals
+
+
+def _create_all(admin: AdminClient, feeds: Iterable[Feed]) -> tuple[set[str], dict[str, TopicError]]:
+    """The topics that were made, and the ones that were refused; one that another made meanwhile is in neither."""
+    created: set[str] = set()
+    refusals: dict[str, TopicError] = {}
+    for several in _calls(feeds):
+        topics = [_new(feed) for feed in several]
+        made, failed = _answers(admin.create_topics(topics, request_timeout=TIMEOUT_S))
+        created |= made.keys()
+        exists = KafkaError.TOPIC_ALREADY_EXISTS
+        refusals |= _refusals({name: error for name, error in failed.items() if error.code() != exists})
+    return created, refusals
+
+
+def _answers(asked: Mapping[str, Future[T]]) -> tuple[dict[str, T], dict[str, KafkaError]]:
+    answers: dict[str, T] = {}
+    failed: dict[str, KafkaError] = {}
+    for name, answer in asked.items():
+        try:
+            answers[name] = answer.result()
+        except KafkaException as error:
+            failed[name] = error.args[0]
+    return answers, failed
+
+
+MENDS = {
+    KafkaError.INVALID_REPLICATION_FACTOR: "Lower topic.replication in the feed file, or add brokers.",
+    KafkaError.INVALID_PARTITIONS: "Change topic.partitions in the feed file.",
+    KafkaError.TOPIC_EXCEPTION: "Change topic.name in the feed file.",
+    KafkaError.INVALID_CONFIG: "Change topic in the feed file.",
+    KafkaError.POLICY_VIOLATION: "The broker has a policy for new topics: change topic in the feed file.",
+    KafkaError.TOPIC_AUTHORIZATION_FAILED: "Allow our Kafka user Create, Describe and DescribeConfigs on it.",
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED: "Allow our Kafka user to create topics, or create it yourself.",
+}
+
+
+def _refusals(failed: Mapping[str, KafkaError]) -> dict[str, TopicError]:
+    """The broker's refusals in our words; no answer at all is no refusal, and may be asked again."""
+    refusals: dict[str, TopicError] = {}
+    for name, error in failed.items():
+        if error.code() in MENDS:
+            said = error.str().rstrip(".")
+            refusals[name] = TopicError(f"topic {name}: the broker refused it: {said}. {MENDS[error.code()]}")
+        else:
+            refusals[name] = TopicSilent(f"topic {name}: the broker gave no answer: {error.str()}. Is it up?")
+    return refusals
+
+
+def _new(feed: Feed) -> NewTopic:
+    declared = feed.declaration.topic
+    return NewTopic(feed.topic, declared.partitions, declared.replication, config=settings(declared))
+
+
+def _calls(these: Iterable[T]) -> Iterator[list[T]]:
+    waiting = iter(these)
+    while several := list(islice(waiting, CALL_TOPICS)):
+        yield several
 
 
 def show_progress(config: Config, name: str, *, group: str, next_offsets: Mapping[int, int]) -> None:
