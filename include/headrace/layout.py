@@ -55,6 +55,14 @@ def feed_variable(feed: str) -> str:
     return f"feed_{feed}"
 
 
+def asset(store: str, feed: str) -> tuple[str, str]:
+    """The name and the URI of a table as an Airflow asset; `store` is `clean` or a warehouse.
+
+    Airflow leaves a scheme that begins with x- as it is; for any other it looks through every provider first.
+    """
+    return f"{store}.{feed}", f"x-headrace://{store}/{feed}"
+
+
 def warehouse_connection(warehouse: str) -> str:
     return f"headrace_warehouse_{warehouse}"
 

@@ -1,19 +1,24 @@
 """The factory: one feed file in, its DAG out, read from nothing but that file."""
 
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
-from airflow.sdk import DAG, CronDataIntervalTimetable, task
+from airflow.sdk import DAG, CronDataIntervalTimetable, TriggerRule, task
 
-from headrace.airflow import tasks
+from headrace import duration, layout
+from headrace.airflow import assets, tasks
 from headrace.feed import Feed, load
 
 RUN = "{{ run_id }}"
+LONGEST_TAG = 100
+"""In characters; Airflow refuses a DAG with a longer one."""
 
 
-def build_dag(path: str) -> DAG:
+def build_dag(path: str | Path) -> DAG:
     """The feed's DAG: extract, transform, check, publish, then load and reconcile for each warehouse on its own."""
-    feed = load(Path(path))
+    feed, path = load(Path(path)), str(path)
+    runs = feed.declaration.runs
     with DAG(
         dag_id=feed.name,
         description=feed.doc,
@@ -23,40 +28,52 @@ def build_dag(path: str) -> DAG:
         catchup=False,
         max_active_runs=1,
         tags=tags(feed),
-        default_args={"owner": feed.declaration.owner, "retries": 2, "retry_delay": timedelta(seconds=10)},
+        default_args={
+            "owner": feed.declaration.owner,
+            "retries": runs.retries,
+            "retry_delay": duration.parse(runs.retry_delay),
+            "execution_timeout": duration.parse(runs.time_limit),
+        },
     ) as dag:
         extracted = task.short_circuit(task_id="extract")(tasks.extract)(path)
         transformed = task(task_id="transform")(tasks.transform)(path, RUN)
         checked = task(task_id="check")(tasks.check)(path, RUN)
-        published = task(task_id="publish")(tasks.publish)(path, RUN, checked)  # type: ignore[arg-type]
+        published = task(task_id="publish", outlets=[assets.clean(feed.name)])(tasks.publish)(path, RUN, checked)  # type: ignore[arg-type]
         extracted >> transformed >> checked >> published
         for warehouse in feed.declaration.warehouses:
-            load_ = task(task_id=f"load_{warehouse}")(tasks.load)(path, warehouse)
-            published >> load_ >> task(task_id=f"reconcile_{warehouse}")(tasks.reconcile)(path, warehouse)
+            # A warehouse may be behind though nothing new was published, and is reconciled though nothing was loaded.
+            after = TriggerRule.NONE_FAILED
+            outlets = [assets.warehouse(warehouse, feed=feed.name)]
+            load_ = task(task_id=f"load_{warehouse}", outlets=outlets, trigger_rule=after)(tasks.load)(path, warehouse)
+            reconcile = task(task_id=f"reconcile_{warehouse}", trigger_rule=after)(tasks.reconcile)(path, warehouse)
+            published >> load_ >> reconcile
     return dag
 
 
 def tags(feed: Feed) -> list[str]:
-    personal = ["pii"] if feed.personal else []
-    return [
-        "feed",
-        f"owner:{feed.declaration.owner}",
-        *(f"to:{name}" for name in feed.declaration.warehouses),
-        *personal,
-    ]
+    """What the list of DAGs can be filtered by."""
+    named = ["feed", f"owner:{feed.declaration.owner}", *(f"to:{name}" for name in feed.declaration.warehouses)]
+    return [tag[:LONGEST_TAG] for tag in (*named, *(["pii"] if feed.personal else []))]
 
 
 def documentation(feed: Feed) -> str:
     """What the Airflow UI shows as the DAG's docs."""
     declared = feed.declaration
     facts = {
-        "topic": feed.topic,
         "owner": declared.owner,
+        "topic": feed.topic,
         "key": ", ".join(declared.key),
         "order": ", ".join(declared.order) or "partition and offset",
         "merge": declared.merge,
         "warehouses": ", ".join(declared.warehouses) or "none",
+        "asset": ", ".join(layout.asset(store, feed.name)[0] for store in (assets.CLEAN, *declared.warehouses)),
     }
-    lines = [feed.doc, "", "| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in facts.items())]
-    fields = [f"| `{note.name}` | {note.pii or ''} | {note.doc or ''} |" for note in feed.fields]
-    return "\n".join([*lines, "", "| field | personal | |", "|---|---|---|", *fields])
+    fields = [(f"`{note.name}`", note.pii or "", note.doc or "") for note in feed.fields]
+    return "\n".join([feed.doc, "", *_table(("", ""), facts.items()), "", *_table(("field", "personal", ""), fields)])
+
+
+def _table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """A table in Markdown; a value may hold what would end its cell."""
+    for row in (titles, ["---"] * len(titles), *rows):
+        cells = (" ".join(cell.split()).replace("|", r"\|") for cell in row)
+        yield f"| {' | '.join(cells)} |"

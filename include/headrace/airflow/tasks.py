@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from airflow.sdk.exceptions import AirflowFailException
+from airflow.sdk import get_current_context
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from headrace import layout
 from headrace.errors import HeadraceError
@@ -91,21 +92,23 @@ def check(path: str, run: str) -> str | None:
 
 
 @edge
-def publish(path: str, run: str, checked: str | None) -> str | None:
-    """Switch the clean table to what was checked; returns the snapshot that readers now see."""
+def publish(path: str, run: str, checked: str | None) -> str:
+    """Switch the clean table to what was checked; returns the snapshot that readers now see, or is skipped."""
     from headrace.airflow import connections
     from headrace.stages import publish
 
     feed = load_feed(Path(path))
-    lake = connections.lake(Settings())
-    done = publish.publish(feed, lake=lake, run=run, checked=int(checked)) if checked else None
-    log.info("feed %s: %s", feed.name, f"published snapshot {done.snapshot}" if done else "nothing to publish")
-    return str(done.snapshot) if done else None
+    if checked is None:
+        # Not a success: Airflow would tell the DAGs that wait for this table of rows that are not there.
+        raise AirflowSkipException(f"feed {feed.name}: nothing to publish")
+    done = publish.publish(feed, lake=connections.lake(Settings()), run=run, checked=int(checked))
+    log.info("feed %s: snapshot %s %s", feed.name, checked, "published" if done else "was published by an earlier try")
+    return checked
 
 
 @edge
 def load(path: str, warehouse: str) -> Mapping[str, Any]:
-    """Bring one warehouse to the published snapshot."""
+    """Bring one warehouse to the published snapshot; skipped where it is there already."""
     from headrace.airflow import connections
     from headrace.stages import load
 
@@ -116,6 +119,9 @@ def load(path: str, warehouse: str) -> Mapping[str, Any]:
         warehouse=connections.warehouse(warehouse),
         mask_key=connections.mask_key(),
     )
+    # A later try cannot tell whether an earlier one loaded; then DAGs that wait for the table are told once too often.
+    if not (done.staged or done.whole) and get_current_context()["ti"].try_number == 1:
+        raise AirflowSkipException(f"feed {feed.name}, warehouse {warehouse}: nothing to load")
     log.info(
         "feed %s, warehouse %s: %d rows staged, %s",
         feed.name,
