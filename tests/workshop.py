@@ -90,8 +90,14 @@ class Workshop:
         from headrace.stages import transform
         from spark_jobs import transform as job
 
-        writers = connections.registry().writers(self.feed.subject)
-        plan = transform.plan(self.feed, lake=self.lake, writers=writers, run=run)
+        registry, drains = connections.registry(), self.feed.declaration.topic.drains
+        plan = transform.plan(
+            self.feed,
+            lake=self.lake,
+            writers=registry.writers(self.feed.subject),
+            drained=registry.writers(layout.subject(drains.topic)) if drains else {},
+            run=run,
+        )
         if plan is None:
             transform.drop_branch(self.feed, lake=self.lake, run=run)
             return None

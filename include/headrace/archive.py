@@ -37,6 +37,7 @@ class Envelopes:
     """The messages of one partition and hour that wait to become one archive file."""
 
     partition: int
+    """The archive's number for it: mirrored for a drained topic's."""
     hour: int | None
     first: int
     last: int = -1
@@ -49,7 +50,7 @@ class Envelopes:
         self.bytes += 64 + len(message.value() or b"") + len(message.key() or b"")
 
     def table(self) -> pa.Table:
-        return envelope_table(self.messages, hour=self.hour)
+        return envelope_table(self.messages, partition=self.partition, hour=self.hour)
 
 
 def stamp(message: Message) -> tuple[str, int | None]:
@@ -58,12 +59,12 @@ def stamp(message: Message) -> tuple[str, int | None]:
     return (TIMESTAMP_TYPES[kind], milliseconds) if kind in TIMESTAMP_TYPES else ("none", None)
 
 
-def envelope_table(messages: list[Message], *, hour: int | None) -> pa.Table:
-    """The messages as columns, as they came."""
+def envelope_table(messages: list[Message], *, partition: int, hour: int | None) -> pa.Table:
+    """The messages of one partition as columns, as they came."""
     stamps = [stamp(message) for message in messages]
     start = record.hour_start(hour) if hour is not None else None
     columns: dict[str, Any] = {
-        "partition": [message.partition() for message in messages],
+        "partition": [partition] * len(messages),
         "offset": [message.offset() for message in messages],
         "timestamp": [milliseconds for _, milliseconds in stamps],
         "timestamp_type": [kind for kind, _ in stamps],
@@ -83,19 +84,29 @@ class Archive:
     lake: Lake
     table: Table
     topic: str
+    drains: str | None = None
+    """The drained topic, whose partitions have mirrored numbers here."""
 
     def write(self, envelopes: Envelopes, *, plan_name: str) -> DataFile:
         """Put one file under its own name, which must not be there yet, and describe it for the commit."""
         table = envelopes.table()
         hour = record.hour_start(envelopes.hour) if envelopes.hour is not None else None
+        topic, partition = self.origin(envelopes.partition)
         key = layout.archive_key(
-            self.topic, envelopes.partition, hour=hour, first=envelopes.first, last=envelopes.last, plan=plan_name
+            topic, partition, hour=hour, first=envelopes.first, last=envelopes.last, plan=plan_name
         )
         path = f"{self.lake.location.rstrip('/')}/archive/{key}"
         body, metadata = parquet(table)
         bucket, _, object_key = path.removeprefix("s3://").partition("/")
         self.lake.s3.put_object(Bucket=bucket, Key=object_key, Body=body, IfNoneMatch="*")
         return data_file(self.table, path, size=len(body), metadata=metadata)
+
+    def origin(self, partition: int) -> tuple[str, int]:
+        """The topic and Kafka's own partition behind a number of the archive."""
+        if partition >= 0:
+            return self.topic, partition
+        assert self.drains is not None, "only a drained topic's partitions are numbered below zero"
+        return self.drains, heads.mirrored(partition)
 
     def commit(self, files: list[DataFile], *, head: Heads) -> None:
         """Add the files and the heads in one commit on top of the very snapshot that was planned from."""

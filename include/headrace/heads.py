@@ -10,24 +10,54 @@ PROPERTY = "headrace.heads"
 """The key in an Iceberg snapshot summary."""
 
 
+def mirrored(partition: int) -> int:
+    """The number that a drained topic's partition has in our tables, −1 − p; the way back is the same.
+
+    So (partition, offset) stay the coordinates of one record, and all of a drained topic's rank below the own topic's.
+    """
+    return -1 - partition
+
+
 @dataclass(frozen=True)
 class Heads:
-    """The next offset to read of every partition of one topic; a partition that is not named starts at zero."""
+    """The next offset to read of every partition; one that is not named starts at zero."""
 
     topic_id: str = ""
     next: Mapping[int, int] = field(default_factory=dict)
+    """By partition; a drained topic's partitions have mirrored numbers."""
+    drained_id: str = ""
+    """The id of the topic that was drained into the same table, if one was."""
+
+    @classmethod
+    def joined(cls, own: "Heads", drained: "Heads") -> "Heads":
+        """The heads of two topics that fill one table, each told by its own partition numbers."""
+        below = {mirrored(partition): offset for partition, offset in drained.next.items()}
+        return cls(own.topic_id, {**own.next, **below}, drained.topic_id)
+
+    @property
+    def own(self) -> "Heads":
+        """Those of the feed's own topic."""
+        return Heads(self.topic_id, {partition: offset for partition, offset in self.next.items() if partition >= 0})
+
+    @property
+    def drained(self) -> "Heads":
+        """Those of the drained topic, by its own partition numbers."""
+        below = {mirrored(partition): offset for partition, offset in self.next.items() if partition < 0}
+        return Heads(self.drained_id, below)
 
     def of(self, partition: int) -> int:
         return self.next.get(partition, 0)
 
     def to_json(self) -> str:
         following = {str(partition): offset for partition, offset in sorted(self.next.items())}
-        return json.dumps({"topic_id": self.topic_id, "next": following})
+        drained = {"drained_id": self.drained_id} if self.drained_id else {}
+        return json.dumps({"topic_id": self.topic_id, "next": following, **drained})
 
     @classmethod
     def from_json(cls, text: str) -> "Heads":
         raw = json.loads(text)
-        return cls(raw["topic_id"], {int(partition): offset for partition, offset in raw["next"].items()})
+        following = {int(partition): offset for partition, offset in raw["next"].items()}
+        return cls(raw["topic_id"], following, raw.get("drained_id", ""))
 
 
 def newest(ancestors: Iterable[Mapping[str, str]], *, table: str) -> Heads:

@@ -1,4 +1,10 @@
-"""The envelope: a Kafka record as the archive keeps it, whole and byte for byte."""
+"""The envelope: a Kafka record as the archive keeps it, whole and byte for byte.
+
+One archive may hold two topics: the feed's own and the older one that it drains. The sign of `partition` tells which.
+Zero and above is the own topic's partition; below zero, −1 − partition is the drained topic's. Which topic that is, the
+feed file says (`topic.drains`), and so does every file's key, which begins with the topic's name and Kafka's own
+partition number. Whoever brings records back to Kafka, or counts them against a broker, must ask that first.
+"""
 
 from datetime import UTC, datetime
 
@@ -29,7 +35,9 @@ _HEADER = StructType(
 )
 
 SCHEMA = Schema(
-    NestedField(1, "partition", IntegerType(), required=True),
+    NestedField(
+        1, "partition", IntegerType(), required=True, doc="As Kafka numbers it; −1 − that for a drained topic's record."
+    ),
     NestedField(2, "offset", LongType(), required=True),
     NestedField(3, "timestamp", LongType(), doc="Milliseconds since 1970 in UTC, as Kafka gave them."),
     NestedField(4, "timestamp_type", StringType(), doc="create, append or none."),

@@ -49,3 +49,55 @@ def test_a_topic_that_was_made_again_is_refused() -> None:
 def test_a_topic_that_is_shorter_than_its_archive_is_refused() -> None:
     with pytest.raises(TopicError, match="partition 0 ends at 7, not 9"):
         plan(Heads("id-1", {0: 9}), topic(p0=(0, 7)), name="p")
+
+
+def older(**reaches: tuple[int, int]) -> Topic:
+    return Topic("orders_old", "id-0", {int(name[1:]): Reach(*reach) for name, reach in reaches.items()})
+
+
+def test_a_plan_covers_the_drained_topic_and_the_own_one() -> None:
+    planned = plan(Heads(), topic(p0=(0, 2)), name="p", drained=older(p0=(3, 9), p1=(0, 4)))
+    assert planned.spans == {0: Span(0, 2)}
+    assert planned.drained == {0: Span(3, 9), 1: Span(0, 4)}
+    assert planned.heads == Heads("id-1", {0: 2, -1: 9, -2: 4}, "id-0")
+
+
+def test_late_records_of_a_drained_topic_still_count() -> None:
+    head = Heads("id-1", {0: 2, -1: 9}, "id-0")
+    planned = plan(head, topic(p0=(0, 2)), name="p", drained=older(p0=(0, 11)))
+    assert (planned.spans, planned.drained) == ({}, {0: Span(9, 11)})
+    assert planned.heads == Heads("id-1", {0: 2, -1: 11}, "id-0")
+
+
+def test_a_drained_topic_that_is_gone_keeps_its_heads() -> None:
+    head = Heads("id-1", {0: 2, -1: 9}, "id-0")
+    planned = plan(head, topic(p0=(0, 3)), name="p")
+    assert planned.heads == Heads("id-1", {0: 3, -1: 9}, "id-0")
+
+
+def test_a_feed_may_begin_to_drain_after_it_has_followed_its_own_topic() -> None:
+    planned = plan(Heads("id-1", {0: 2}), topic(p0=(0, 2)), name="p", ordered=False, drained=older(p0=(5, 9)))
+    assert planned.drained == {0: Span(5, 9)}
+
+
+@pytest.mark.parametrize(
+    ("own", "drained", "told"),
+    [
+        (topic(p0=(0, 5)), Topic("orders_old", "id-9", {0: Reach(0, 9)}), "topic orders_old: its id is id-9"),
+        (topic(p0=(0, 5)), older(p0=(0, 7)), "topic orders_old: it is shorter .* partition 0 ends at 7, not 9"),
+        (topic(p0=(0, 5)), older(p0=(12, 20)), "topic orders_old: .* up to 3 records .* offsets 9 to 11"),
+        (topic(p0=(0, 5)), older(p0=(0, 9), p1=(0, 1)), r"topic orders_old: it has grown the partitions \[1\]"),
+        (topic(p0=(0, 5), p1=(0, 1)), older(p0=(0, 9)), r"topic orders: it has grown the partitions \[1\]"),
+        (topic(p0=(0, 3)), older(p0=(0, 9)), "topic orders: it is shorter .* partition 0 ends at 3, not 5"),
+    ],
+    ids=["made again", "shrunk", "lost", "grown", "own one grown", "own one shrunk"],
+)
+def test_each_of_the_two_topics_is_refused_by_its_own_heads(own: Topic, drained: Topic, told: str) -> None:
+    with pytest.raises(TopicError, match=told):
+        plan(Heads("id-1", {0: 5, -1: 9}, "id-0"), own, name="p", ordered=False, drained=drained)
+
+
+def test_partitions_of_the_one_topic_are_no_growth_of_the_other() -> None:
+    head = Heads("id-1", {0: 5, -1: 9, -2: 3}, "id-0")
+    planned = plan(head, topic(p0=(0, 5)), name="p", ordered=False, drained=older(p0=(0, 9), p1=(0, 3)))
+    assert (planned.spans, planned.drained) == ({}, {})

@@ -30,3 +30,26 @@ def test_a_table_without_snapshots_has_come_nowhere() -> None:
 def test_a_table_with_snapshots_but_without_heads_is_an_error_and_never_a_start_at_zero() -> None:
     with pytest.raises(HeadsError, match=r"archive.orders: none of its 2 snapshots says how far it has come"):
         heads.newest([{}, {"operation": "append"}], table="archive.orders")
+
+
+BOTH = Heads("new", {0: 5, -1: 9, -3: 4}, "old")
+
+
+def test_two_topics_heads_survive_the_snapshot_summary_together() -> None:
+    assert Heads.from_json(BOTH.to_json()) == BOTH
+
+
+def test_heads_written_before_anything_was_drained_are_still_read() -> None:
+    assert Heads.from_json('{"topic_id": "t", "next": {"0": 3}}') == Heads("t", {0: 3})
+
+
+def test_each_topic_has_its_own_heads_by_its_own_partition_numbers() -> None:
+    assert BOTH.own == Heads("new", {0: 5})
+    assert BOTH.drained == Heads("old", {0: 9, 2: 4})
+    assert Heads.joined(BOTH.own, BOTH.drained) == BOTH
+
+
+def test_mirrored_numbers_lie_below_every_own_partition_and_lead_back() -> None:
+    for partition in range(5):
+        assert heads.mirrored(partition) < 0
+        assert heads.mirrored(heads.mirrored(partition)) == partition

@@ -64,8 +64,14 @@ def transform(path: str, run: str) -> Mapping[str, int]:
     from headrace.stages import transform
 
     feed, lake = load_feed(Path(path)), connections.lake(Settings())
-    writers = connections.registry().writers(feed.subject)
-    planned = transform.plan(feed, lake=lake, writers=writers, run=run)
+    registry, drains = connections.registry(), feed.declaration.topic.drains
+    planned = transform.plan(
+        feed,
+        lake=lake,
+        writers=registry.writers(feed.subject),
+        drained=registry.writers(layout.subject(drains.topic)) if drains else {},
+        run=run,
+    )
     if planned is None:
         transform.drop_branch(feed, lake=lake, run=run)
         log.info("feed %s: nothing new in the archive", feed.name)

@@ -212,11 +212,13 @@ def _calls(these: Iterable[T]) -> Iterator[list[T]]:
         yield several
 
 
-def show_progress(config: Config, name: str, *, group: str, next_offsets: Mapping[int, int]) -> None:
-    """Commit offsets to a consumer group that nothing reads, so that ordinary lag tools see how far a feed is."""
+def show_progress(config: Config, reached: Mapping[str, Mapping[int, int]], *, group: str) -> None:
+    """Commit each topic's next offsets to a group that nothing reads, so that ordinary lag tools see how far it is."""
     consumer = Consumer({**config, "group.id": group, "enable.auto.commit": False})
     try:
-        reached = [TopicPartition(name, number, offset) for number, offset in next_offsets.items()]
-        consumer.commit(offsets=reached, asynchronous=False)
+        offsets = [
+            TopicPartition(name, number, offset) for name, next_ in reached.items() for number, offset in next_.items()
+        ]
+        consumer.commit(offsets=offsets, asynchronous=False)
     finally:
         consumer.close()

@@ -1,17 +1,17 @@
-"""Extract: copy what is new in a topic to the archive, byte for byte; one commit adds the files and the heads."""
+"""Extract: copy what is new in a topic, and in the one it drains, byte for byte; one commit adds files and heads."""
 
 import logging
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from confluent_kafka import KafkaException, Message
 
 from headrace import record
 from headrace.archive import Archive, Envelopes, archive_of, stamp
-from headrace.errors import RecordsLost, TopicError
+from headrace.errors import RecordsLost, TopicError, TopicMissing
 from headrace.feed import Feed
-from headrace.heads import Heads
+from headrace.heads import Heads, mirrored
 from headrace.kafka import span, topic
 from headrace.kafka.span import Span, coordinates
 from headrace.kafka.topic import Config, Topic
@@ -30,15 +30,32 @@ class Limits:
 
 @dataclass(frozen=True)
 class Plan:
-    """What one extract reads: spans from the archive's heads to the topic's ends, and the heads after it."""
+    """What one extract reads: spans from the archive's heads to the topics' ends, and the heads after it."""
 
     name: str
     spans: Mapping[int, Span]
+    """Of the feed's own topic."""
     heads: Heads
+    drained: Mapping[int, Span] = field(default_factory=dict)
+    """Of the topic that the feed drains, by that topic's own partition numbers."""
 
 
-def plan(head: Heads, found: Topic, *, name: str, ordered: bool = True) -> Plan:
-    """Compare the archive's heads with the topic; refuses when the topic is another one or has lost records."""
+def plan(head: Heads, found: Topic, *, name: str, ordered: bool = True, drained: Topic | None = None) -> Plan:
+    """Compare the archive's heads with the topics; refuses when one is another one or has lost records.
+
+    A feed that drains an older topic always covers both, so that late records of the older one still count. Each is
+    judged by its own heads alone; where the drained topic is gone from the broker, its heads are carried on.
+    """
+    spans, old_spans = _spans(head.own, found, ordered=ordered), dict[int, Span]()
+    own, old = Heads(found.id, _ends(spans)), head.drained
+    if drained is not None:
+        old_spans = _spans(old, drained, ordered=ordered)
+        old = Heads(drained.id, _ends(old_spans))
+    return Plan(name, _unread(spans), Heads.joined(own, old), drained=_unread(old_spans))
+
+
+def _spans(head: Heads, found: Topic, *, ordered: bool) -> dict[int, Span]:
+    """One topic's spans, also the empty ones."""
     if head.topic_id and head.topic_id != found.id:
         raise TopicError(
             f"topic {found.name}: its id is {found.id}, but the archive was copied from {head.topic_id}: the topic was "
@@ -48,12 +65,18 @@ def plan(head: Heads, found: Topic, *, name: str, ordered: bool = True) -> Plan:
     if not ordered:
         _refuse_growth(head, found)
     _refuse_losses(head, found)
-    spans = {
+    return {
         number: Span(head.next.get(number, reach.start), reach.end)
         for number, reach in sorted(found.partitions.items())
     }
-    reached = {number: span.next for number, span in spans.items()}
-    return Plan(name, {number: span for number, span in spans.items() if len(span)}, Heads(found.id, reached))
+
+
+def _ends(spans: Mapping[int, Span]) -> dict[int, int]:
+    return {number: span.next for number, span in spans.items()}
+
+
+def _unread(spans: Mapping[int, Span]) -> dict[int, Span]:
+    return {number: span for number, span in spans.items() if len(span)}
 
 
 def _refuse_shrinking(head: Heads, found: Topic) -> None:
@@ -96,14 +119,15 @@ def _refuse_losses(head: Heads, found: Topic) -> None:
         )
 
 
-def group(batches: Iterable[list[Message]], *, limits: Limits) -> Iterator[Envelopes]:
+def group(batches: Iterable[list[Message]], *, limits: Limits, drains: str | None = None) -> Iterator[Envelopes]:
     """Messages by partition and hour, each group given out when it is full or when all of them together are."""
     waiting: dict[tuple[int, int | None], Envelopes] = {}
     held = 0
     for batch in batches:
         for message in batch:
             (partition, offset), (_, milliseconds) = coordinates(message), stamp(message)
-            place = (partition, record.filed_hour(milliseconds))
+            number = mirrored(partition) if message.topic() == drains else partition
+            place = (number, record.filed_hour(milliseconds))
             group_ = waiting.setdefault(place, Envelopes(*place, first=offset))
             before = group_.bytes
             group_.add(message)
@@ -130,19 +154,55 @@ class Extracted:
 def extract(feed: Feed, *, lake: Lake, kafka: Config, limits: Limits) -> Extracted:
     """Plan, read exactly the plan, write the files, commit them with the heads."""
     table = archive_of(feed, lake)
-    ordered = bool(feed.declaration.order) or feed.declaration.merge == "append"
-    found = topic.describe(kafka, feed.topic)
-    planned = plan(heads_of(table), found, name=uuid.uuid4().hex[:12], ordered=ordered)
-    if not planned.spans:
+    head, ordered = heads_of(table), bool(feed.declaration.order) or feed.declaration.merge == "append"
+    found, drained = topic.describe(kafka, feed.topic), _drained(feed, head, kafka=kafka)
+    planned = plan(head, found, name=uuid.uuid4().hex[:12], ordered=ordered, drained=drained)
+    if not planned.spans and not planned.drained:
         return Extracted(0, 0, planned.heads)
-    archive = Archive(lake, table, feed.topic)
+    drains = drained.name if drained else None
+    archive = Archive(lake, table, feed.topic, drains)
     files, records = [], 0
-    for envelopes in group(span.read(kafka, feed.topic, spans=planned.spans), limits=limits):
+    for envelopes in group(_read(kafka, planned, own=feed.topic, drains=drains), limits=limits, drains=drains):
         records += len(envelopes.messages)
         files.append(archive.write(envelopes, plan_name=planned.name))
     archive.commit(files, head=planned.heads)
+    _show_progress(feed, planned.heads, kafka=kafka, drains=drains)
+    return Extracted(records, len(files), planned.heads)
+
+
+def _drained(feed: Feed, head: Heads, *, kafka: Config) -> Topic | None:
+    """The topic that the feed drains, while the broker has it; once drained it may go."""
+    drains = feed.declaration.topic.drains
+    if drains is None:
+        if head.drained_id:
+            raise TopicError(
+                f"feed {feed.name}: its archive holds records of an older topic, which its file no longer names, so "
+                f"they could not be decoded again. Put topic.drains back; the older topic itself may be gone."
+            )
+        return None
     try:
-        topic.show_progress(kafka, feed.topic, group=f"headrace.{feed.name}", next_offsets=planned.heads.next)
+        return topic.describe(kafka, drains.topic)
+    except TopicMissing as error:
+        if head.drained_id:
+            log.info("feed %s: the drained topic %s is gone; nothing more comes of it", feed.name, drains.topic)
+            return None
+        raise TopicMissing(
+            f"topic {drains.topic}, which feed {feed.name} drains: the broker has no such topic, and none of it was "
+            f"archived. Correct topic.drains.topic in the feed file, or leave topic.drains out."
+        ) from error
+
+
+def _read(kafka: Config, planned: Plan, *, own: str, drains: str | None) -> Iterator[list[Message]]:
+    """The older topic to its end, then the own one; nothing of either counts before the one commit of both."""
+    if drains is not None and planned.drained:
+        yield from span.read(kafka, drains, spans=planned.drained)
+    if planned.spans:
+        yield from span.read(kafka, own, spans=planned.spans)
+
+
+def _show_progress(feed: Feed, head: Heads, *, kafka: Config, drains: str | None) -> None:
+    reached = {feed.topic: head.own.next, **({drains: head.drained.next} if drains else {})}
+    try:
+        topic.show_progress(kafka, reached, group=f"headrace.{feed.name}")
     except KafkaException as error:  # for watching only: the archive has its records
         log.warning("feed %s: lag tools were not told how far it is: %s", feed.name, error)
-    return Extracted(records, len(files), planned.heads)

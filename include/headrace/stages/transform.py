@@ -4,7 +4,7 @@ The plan is all that the job gets, so the same job runs over Spark Connect, by s
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from pydantic import BaseModel, ConfigDict
 from pyiceberg.types import (
@@ -36,6 +36,10 @@ class TransformPlan(BaseModel):
     schema_type: SchemaType
     reader: str
     writers: dict[int, str]
+    drained: dict[int, str] = {}
+    """The writers of the drained topic's records, which are those of partitions below zero."""
+    renames: dict[str, str] = {}
+    """What drained records call a field: new name to old name."""
     columns: dict[str, str]
     key: list[str]
     order: list[str]
@@ -51,8 +55,13 @@ class TransformPlan(BaseModel):
     heads: str
 
 
-def plan(feed: Feed, *, lake: Lake, writers: Mapping[int, str], run: str) -> TransformPlan | None:
-    """What the clean table lacks of the archive; None when it lacks nothing."""
+def plan(
+    feed: Feed, *, lake: Lake, writers: Mapping[int, str], drained: Mapping[int, str], run: str
+) -> TransformPlan | None:
+    """What the clean table lacks of the archive; None when it lacks nothing.
+
+    `writers` are the schemas of the feed's own subject, `drained` those of the subject of the topic that it drains.
+    """
     archive = lake.find(layout.archive_table(feed.name))
     snapshot = archive.current_snapshot() if archive else None
     if archive is None or snapshot is None:
@@ -63,14 +72,15 @@ def plan(feed: Feed, *, lake: Lake, writers: Mapping[int, str], run: str) -> Tra
     spans, base = missing(archived, reached), target.current_snapshot()
     if not spans or base is None:
         return None
-    if not writers:
-        raise RegistryError(f"subject {feed.subject}: it has no version, so nothing can be decoded. headrace register")
-    partition = feed.declaration.partition
+    _refuse_unknown(feed, spans=spans, writers=writers, drained=drained)
+    partition, drains = feed.declaration.partition, feed.declaration.topic.drains
     return TransformPlan(
         feed=feed.name,
         schema_type=feed.schema_type,
         reader=json.dumps(feed.schema),
         writers=dict(writers),
+        drained=dict(drained),
+        renames=dict(drains.fields) if drains else {},
         columns={column.name: spark_type(column.type) for column in columns(feed)},
         key=feed.declaration.key,
         order=feed.declaration.order,
@@ -85,6 +95,20 @@ def plan(feed: Feed, *, lake: Lake, writers: Mapping[int, str], run: str) -> Tra
         quarantine=spark_name(lake.name, layout.quarantine_table(feed.name)),
         heads=archived.to_json(),
     )
+
+
+def _refuse_unknown(
+    feed: Feed, *, spans: Iterable[int], writers: Mapping[int, str], drained: Mapping[int, str]
+) -> None:
+    """Records whose subject has no schema at all would all be quarantined; once it is registered, they need not be."""
+    if not writers:
+        raise RegistryError(f"subject {feed.subject}: it has no version, so nothing can be decoded. headrace register")
+    drains = feed.declaration.topic.drains
+    if drains and not drained and any(partition < 0 for partition in spans):
+        raise RegistryError(
+            f"subject {layout.subject(drains.topic)}: it has no version, so records of the drained topic "
+            f"{drains.topic} cannot be decoded. Register the schema that they were written with."
+        )
 
 
 def drop_branch(feed: Feed, *, lake: Lake, run: str) -> None:
