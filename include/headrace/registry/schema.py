@@ -44,7 +44,11 @@ class Incompatibility:
     """Confluent's name for it, such as READER_FIELD_MISSING_DEFAULT_VALUE."""
     path: str
     message: str
-    """The whole text as Confluent's registry gives it, type and path in it."""
+    """The text as Confluent's registry gives it, type and path in it; `%s` stands for the reader, then the writer."""
+
+    def told(self, *, reader: str, writer: str) -> str:
+        """The message with the two schemas called by these words: new and old, or old and new."""
+        return self.message.replace("%s", reader, 1).replace("%s", writer, 1)
 
 
 class Parsed(Protocol):
