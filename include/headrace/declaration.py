@@ -6,13 +6,15 @@ newcomer reads there.
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ByteSize, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from headrace.duration import Duration, Lasting
+from headrace.size import Size
 
 Merge = Literal["latest", "first", "patch", "append"]
 Mask = Literal["hash", "last4", "year", "null"]
 Severity = Literal["stop", "warn", "quarantine"]
+FORMS = ("between", "one_of", "matches", "not_null", "expect")
 Names = Annotated[list[str], Field(min_length=1)]
 
 
@@ -44,7 +46,7 @@ class Topic(Declared):
     compaction: bool = Field(
         default=False, description="Whether the broker keeps only the newest record of each Kafka key."
     )
-    largest_message: ByteSize | None = Field(
+    largest_message: Size | None = Field(
         default=None, description="The largest message the broker takes, such as `16 MiB`; else the broker's own."
     )
     drains: Drain | None = Field(default=None, description="The older topic that this one takes over from.")
@@ -81,20 +83,22 @@ class Check(Declared):
 
     column: str | None = Field(default=None, description="The field that a short form is about.")
     between: tuple[Any, Any] | None = Field(default=None, description="Smallest and largest value allowed.")
-    one_of: list[Any] | None = Field(default=None, description="The values allowed.")
+    one_of: Annotated[list[Any], Field(min_length=1)] | None = Field(default=None, description="The values allowed.")
     matches: str | None = Field(default=None, description="A regular expression that every value matches.")
-    not_null: bool | None = Field(default=None, description="No value is null.")
+    not_null: Literal[True] | None = Field(default=None, description="No value is null.")
     expect: str | None = Field(default=None, description="A Great Expectations expectation, by its snake_case name.")
     arguments: dict[str, Any] = Field(default_factory=dict, description="That expectation's arguments.")
     severity: Severity = Field(default="stop", description="`stop` fails the run, `warn` is only reported.")
 
     @model_validator(mode="after")
     def _one_form(self) -> "Check":
-        forms = [name for name in ("between", "one_of", "matches", "not_null", "expect") if getattr(self, name)]
-        if len(forms) != 1:
-            raise ValueError(f"a check takes exactly one of between, one_of, matches, not_null, expect; got {forms}")
+        given = [form for form in FORMS if getattr(self, form) is not None]
+        if len(given) != 1:
+            raise ValueError(f"a check takes exactly one of {', '.join(FORMS)}; got {' and '.join(given) or 'none'}")
         if self.column is None and self.expect is None:
-            raise ValueError(f"{forms[0]} needs the column that it is about")
+            raise ValueError(f"{given[0]} needs the column that it is about")
+        if self.arguments and self.expect is None:
+            raise ValueError(f"{given[0]} takes no arguments: they belong to expect")
         return self
 
 

@@ -9,13 +9,18 @@ from pydantic import AfterValidator, Field
 UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 PATTERN = r"[1-9][0-9]{0,8}[smhd]"
 FOREVER = "forever"
+LONGEST = timedelta(days=36_500)
+"""A hundred years: whatever lasts longer overflows the dates that it is counted from."""
 
 
 def parse(text: str) -> timedelta:
     """The time that a duration lasts."""
     if not re.fullmatch(PATTERN, text):
         raise ValueError("a duration is a whole number and a unit (s, m, h or d), such as 30s or 7d")
-    return timedelta(**{UNITS[text[-1]]: int(text[:-1])})
+    lasts = timedelta(**{UNITS[text[-1]]: int(text[:-1])})
+    if lasts > LONGEST:
+        raise ValueError(f"a duration is at most {LONGEST.days}d")
+    return lasts
 
 
 def lasting(text: str) -> timedelta | None:

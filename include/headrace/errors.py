@@ -17,6 +17,10 @@ HeadraceError
 An error says what, where, the value it got and what to do. `retry` says whether the same call may succeed later.
 """
 
+from collections.abc import Iterable
+
+from headrace.fault import Fault
+
 
 class HeadraceError(Exception):
     """The root: catch this at an edge (a task, a route, the command line) and nowhere else."""
@@ -25,7 +29,17 @@ class HeadraceError(Exception):
 
 
 class FeedError(HeadraceError):
-    """A feed file is wrong."""
+    """A feed file is wrong; where its reader found them, each single fault is at hand."""
+
+    def __init__(self, message: str, faults: Iterable[Fault] = ()) -> None:
+        super().__init__(message)
+        self.faults = tuple(faults)
+
+    @classmethod
+    def of(cls, faults: Iterable[Fault]) -> "FeedError":
+        """One error for all faults, told one per line."""
+        every = tuple(faults)
+        return cls("\n".join(str(fault) for fault in every), every)
 
 
 class SettingsError(HeadraceError):

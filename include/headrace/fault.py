@@ -1,5 +1,6 @@
 """A fault: one thing that is wrong, or suspicious, in a feed file, and what to do about it."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -28,3 +29,9 @@ def nearest(word: str, known: Sequence[str]) -> str:
     """What to do about an unknown word: the nearest known one, or all of them."""
     match = get_close_matches(word, known, n=1)
     return f'Did you mean "{match[0]}"?' if match else f"Known: {', '.join(known)}."
+
+
+def show(value: Any) -> str:
+    """A value as it stands in the file, shortened."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else f"{text[:57]}…"

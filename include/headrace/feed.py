@@ -2,31 +2,29 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ValidationError
-
-from headrace import layout
+from headrace import avro_fields, json_fields, layout, reading, rules
 from headrace.declaration import Declaration
 from headrace.errors import FeedError
+from headrace.fault import Fault, show
+from headrace.field import Field, Schema
 
-FIELD = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+FIELD = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
 SchemaType = Literal["AVRO", "JSON"]
 SUFFIXES: Mapping[str, SchemaType] = {".avsc": "AVRO", ".json": "JSON"}
 ATTRIBUTES: Mapping[SchemaType, str] = {"AVRO": "feed", "JSON": "x-feed"}
-
-
-@dataclass(frozen=True)
-class FieldNote:
-    """What a feed file says about a field besides its type."""
-
-    name: str
-    doc: str | None
-    pii: str | None
+FIELDS: Mapping[SchemaType, Callable[[Schema], tuple[Field, ...]]] = {
+    "AVRO": avro_fields.fields,
+    "JSON": json_fields.fields,
+}
+ROOTS: Mapping[SchemaType, str] = {"AVRO": "record", "JSON": "object"}
+"""What a record's schema calls itself at its root."""
 
 
 @dataclass(frozen=True)
@@ -47,128 +45,183 @@ class Feed:
         return layout.subject(self.topic)
 
     @property
-    def doc(self) -> str:
-        return str(self.schema.get("doc") or self.schema.get("description") or "")
+    def attribute(self) -> str:
+        """Where the schema holds the declaration."""
+        return ATTRIBUTES[self.schema_type]
 
     @property
-    def fields(self) -> tuple[FieldNote, ...]:
-        return tuple(_notes(self.schema, self.schema_type))
+    def doc(self) -> str:
+        """What the feed holds, in the words of its declaration, else of its schema."""
+        own = self.schema.get("doc") if self.schema_type == "AVRO" else self.schema.get("description")
+        return str(self.declaration.description or own or "")
+
+    @cached_property
+    def fields(self) -> tuple[Field, ...]:
+        return FIELDS[self.schema_type](self.schema)
 
     @property
     def personal(self) -> frozenset[str]:
-        return frozenset(note.name for note in self.fields if note.pii)
+        """The fields that hold personal data, themselves or in a field inside them."""
+        return frozenset(field.name for field in self.fields if field.pii)
+
+
+@dataclass(frozen=True)
+class Read:
+    """What one file is, as far as it can be told, and everything that is wrong with it."""
+
+    feed: Feed | None
+    faults: tuple[Fault, ...]
 
 
 def files(folder: Path) -> list[Path]:
-    """The feed files of a folder, by name."""
-    return sorted(path for path in folder.iterdir() if path.suffix in SUFFIXES)
+    """The feed files of a folder, by name; hidden ones are not feeds."""
+    return sorted(path for path in folder.iterdir() if path.suffix in SUFFIXES and not path.name.startswith("."))
 
 
 def load(path: Path) -> Feed:
-    """Read one feed file; every fault of it is named at once."""
-    if path.suffix not in SUFFIXES:
-        raise FeedError(f"{path.name}: a feed file ends in {' or '.join(SUFFIXES)}, not {path.suffix!r}.")
-    return parse(path.name, path.read_text(encoding="utf-8"))
+    """Read one feed file; every fault of it is told at once."""
+    return _good(read_file(path))
 
 
 def parse(file: str, text: str) -> Feed:
     """A feed from a file's name and text."""
-    name, schema_type = Path(file).stem, SUFFIXES[Path(file).suffix]
-    if not layout.NAME.fullmatch(name):
-        raise FeedError(
-            f"{file}: a feed is named by its file, in lower-case letters, digits and _ (at most 48, first a letter); "
-            f"got {name!r}. Rename the file."
-        )
-    schema = _schema(file, text)
-    feed = Feed(name, schema_type, schema, _declaration(file, schema, attribute=ATTRIBUTES[schema_type]))
-    if faults := list(_faults(feed)):
-        raise FeedError("\n".join(f"{file}: {fault}" for fault in faults))
-    return feed
+    return _good(read(file, text))
 
 
-def _schema(file: str, text: str) -> Mapping[str, Any]:
+def _good(found: Read) -> Feed:
+    if found.faults or found.feed is None:
+        raise FeedError.of(found.faults)
+    return found.feed
+
+
+def read_file(path: Path) -> Read:
+    """A file as far as it can be told, with its faults."""
     try:
-        schema = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise FeedError(f"{file}: line {error.lineno}, column {error.colno}: not JSON: {error.msg}.") from error
-    if not isinstance(schema, dict):
-        raise FeedError(f"{file}: a schema is a JSON object; got {type(schema).__name__}.")
-    return schema
+        return read(path.name, path.read_text(encoding="utf-8"))
+    except UnicodeDecodeError as error:
+        message = f"byte {error.start} is not UTF-8: {error.reason}."
+        return Read(None, (Fault(path.name, "", message, "Save the file as UTF-8."),))
 
 
-def _declaration(file: str, schema: Mapping[str, Any], *, attribute: str) -> Declaration:
-    if attribute not in schema:
-        raise FeedError(
-            f'{file}: {attribute} is missing. The least that makes it a feed: "{attribute}": {{"key": […]}}.'
-        )
+def read(file: str, text: str) -> Read:
+    """A file's text as far as it can be told, with its faults."""
     try:
-        return Declaration.model_validate(schema[attribute])
-    except ValidationError as error:
-        faults = [_explain(fault, attribute=attribute) for fault in error.errors()]
-        raise FeedError("\n".join(f"{file}: {fault}" for fault in faults)) from error
+        return _read(file, text)
+    except RecursionError:
+        return Read(None, (Fault(file, "", "is nested too deeply to be read."),))
 
 
-def _explain(fault: Mapping[str, Any], *, attribute: str) -> str:
-    where = ".".join(str(part) for part in (attribute, *fault["loc"]))
-    if fault["type"] == "extra_forbidden":
-        return f"{where} is not an attribute.{_nearest(str(fault['loc'][-1]), _known(fault['loc'][:-1]))}"
-    return f"{where}: {fault['msg']}; got {fault['input']!r}."
-
-
-def _known(path: Sequence[int | str]) -> list[str]:
-    """The attributes known at a place in the declaration."""
-    model: Any = Declaration
-    for part in path:
-        if isinstance(model, type) and issubclass(model, BaseModel) and part in model.model_fields:
-            model = model.model_fields[str(part)].annotation
-        found = [kind for kind in (model, *getattr(model, "__args__", ())) if isinstance(kind, type)]
-        model = next((kind for kind in found if issubclass(kind, BaseModel)), model)
-    return list(getattr(model, "model_fields", ()))
-
-
-def _nearest(word: str, known: Sequence[str]) -> str:
-    match = get_close_matches(word, known, n=1)
-    return f' Did you mean "{match[0]}"?' if match else f" Known: {', '.join(known)}."
-
-
-def _notes(schema: Mapping[str, Any], schema_type: SchemaType) -> Iterator[FieldNote]:
-    if schema_type == "AVRO":
-        for field in schema.get("fields", ()):
-            yield FieldNote(field["name"], field.get("doc"), field.get("pii"))
+def _read(file: str, text: str) -> Read:
+    name, suffix = Path(file).stem, Path(file).suffix
+    if suffix not in SUFFIXES:
+        message = f"a feed file ends in {' or '.join(SUFFIXES)}, not {suffix!r}."
+        return Read(None, (Fault(file, "", message, "Rename the file.", value=suffix),))
+    schema, faults = _json(file, text)
+    if schema is None:
+        return Read(None, (*_name(file, name), *faults))
+    attribute = ATTRIBUTES[SUFFIXES[suffix]]
+    if attribute in schema:
+        declared = reading.read(file, schema[attribute], attribute=attribute)
     else:
-        for name, field in schema.get("properties", {}).items():
-            yield FieldNote(name, field.get("description"), field.get("pii"))
+        declared = reading.Reading(Declaration.model_construct(key=[]), (_undeclared(file, schema, attribute),))
+    feed = Feed(name, SUFFIXES[suffix], schema, declared.declaration)
+    return Read(feed, (*_name(file, name), *faults, *declared.faults, *_faults(file, feed)))
 
 
-def _faults(feed: Feed) -> Iterator[str]:
-    """What the declaration says about fields that do not exist, or cannot be so."""
-    known, declared, attribute = [note.name for note in feed.fields], feed.declaration, ATTRIBUTES[feed.schema_type]
-    for where, name in _named_fields(declared):
-        if name not in known:
-            yield f'{attribute}.{where} names "{name}", which is not a field.{_nearest(name, known)}'
-    for name in known:
-        if not FIELD.fullmatch(name):
-            yield f'the field "{name}": a name has letters, digits and _, the first a letter, to be a column anywhere.'
-    for warehouse, share in declared.warehouses.items():
-        for name in set(share.drop) & {*share.mask, *share.keep}:
-            yield f'{attribute}.warehouses.{warehouse}: "{name}" is both dropped and kept or masked; choose one.'
-        for name in {*share.drop, *share.mask} & set(declared.key):
-            yield f'{attribute}.warehouses.{warehouse}: "{name}" is part of the key, which every warehouse needs.'
-        for name in set(declared.key) & feed.personal - set(share.keep):
-            yield f'{attribute}.warehouses.{warehouse}: the key field "{name}" is personal: name it in keep.'
-    if declared.merge == "append" and declared.order:
-        yield f"{attribute}.order: an append feed keeps the first record of a key; leave order out."
+def _name(file: str, name: str) -> Iterator[Fault]:
+    if not layout.NAME.fullmatch(name):
+        wanted = "in lower-case letters, digits and _ (at most 48, first a letter)"
+        message = f"a feed is named by its file, {wanted}; got {name!r}."
+        yield Fault(file, "", message, "Rename the file.", value=name)
 
 
-def _named_fields(declared: Declaration) -> Iterator[tuple[str, str]]:
-    yield from (("key", name) for name in declared.key)
-    yield from (("order", name) for name in declared.order)
-    yield from (("correctness.sum", name) for name in declared.correctness.sum)
-    if declared.partition:
-        yield "partition.field", declared.partition.field
-    for number, check in enumerate(declared.checks):
-        if check.column:
-            yield f"checks.{number}.column", check.column
-    for warehouse, share in declared.warehouses.items():
-        for attribute, names in (("keep", share.keep), ("drop", share.drop), ("mask", share.mask)):
-            yield from ((f"warehouses.{warehouse}.{attribute}", name) for name in names)
+def _json(file: str, text: str) -> tuple[Mapping[str, Any] | None, list[Fault]]:
+    faults: list[Fault] = []
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        """An object's attributes; of two by one name, readers would keep only the last."""
+        for name in sorted({name for name, _ in pairs if sum(name == other for other, _ in pairs) > 1}):
+            faults.append(Fault(file, "", f'"{name}" stands twice in one object.', "Remove one of them.", value=name))
+        return dict(pairs)
+
+    def refuse(constant: str) -> None:
+        faults.append(Fault(file, "", f"{constant} is not JSON.", "Write a number.", value=constant))
+
+    try:
+        schema = json.loads(text, object_pairs_hook=unique, parse_constant=refuse)
+    except json.JSONDecodeError as error:
+        return None, [Fault(file, "", f"line {error.lineno}, column {error.colno}: not JSON: {error.msg}.")]
+    if not isinstance(schema, dict):
+        return None, [*faults, Fault(file, "", f"a schema is a JSON object; got {show(schema)}.")]
+    return schema, faults
+
+
+def _undeclared(file: str, schema: Schema, attribute: str) -> Fault:
+    others = [*get_close_matches(attribute, [name for name in schema if name not in ("type", "fields")], n=1)]
+    fix = f'The least that makes it a feed: "{attribute}": {{"key": […]}}.'
+    if others or (other := next((name for name in ATTRIBUTES.values() if name in schema), None)):
+        fix = f'Did you mean "{others[0] if others else other}"? Rename it.'
+    return Fault(file, "", f"{attribute} is missing.", fix)
+
+
+def _faults(file: str, feed: Feed) -> Iterator[Fault]:
+    """What is wrong between the declaration and the schema's fields."""
+    yield from _shape(file, feed)
+    yield from _field_names(file, feed)
+    yield from _notes(file, feed)
+    fields = {field.name: field for field in feed.fields}
+    if not fields:
+        return
+    for fault in rules.faults(feed.declaration, fields):
+        yield replace(fault, file=file, path=f"{feed.attribute}.{fault.path}")
+    drains = feed.declaration.topic.drains
+    if drains and drains.topic == feed.topic:
+        path = f"{feed.attribute}.topic.drains.topic"
+        yield Fault(file, path, f'is "{drains.topic}", which is this feed\'s own topic.', value=drains.topic)
+
+
+def _shape(file: str, feed: Feed) -> Iterator[Fault]:
+    root = ROOTS[feed.schema_type]
+    # A JSON Schema need not say what its properties already tell.
+    kind = feed.schema.get("type", "object")
+    if kind != root:
+        message = f'is {show(feed.schema.get("type"))}; the schema of a feed\'s records has type "{root}".'
+        yield Fault(file, "type", message, value=feed.schema.get("type"))
+    elif not feed.fields:
+        path = "fields" if feed.schema_type == "AVRO" else "properties"
+        yield Fault(file, path, "has no field that could become a column.")
+
+
+def _field_names(file: str, feed: Feed) -> Iterator[Fault]:
+    """What no table could call a column, or could not tell from another: many engines ignore case."""
+    first: dict[str, str] = {}
+    for field in feed.fields:
+        if not FIELD.fullmatch(field.name):
+            message = f'the field "{field.name}": a name has letters, digits and _, at most 63, the first a letter.'
+            yield Fault(file, field.path, message, "Rename the field: it becomes a column.", value=field.name)
+        other = first.setdefault(field.name.lower(), field.name)
+        if other is not field.name:
+            message = f'the field "{field.name}" has the name of "{other}", which stands before it.'
+            yield Fault(file, field.path, message, "Rename one: to most databases they are the same.", value=field.name)
+
+
+def _notes(file: str, feed: Feed) -> Iterator[Fault]:
+    """What is noted about fields in a way that nobody reads: personal data would go everywhere."""
+    for field in feed.fields:
+        written = _written(feed, field)
+        for note in written:
+            if note != "pii" and note.lower().removeprefix("x-") == "pii":
+                message = f'the field "{field.name}" notes "{note}", which is not read.'
+                yield Fault(file, field.path, message, 'Did you mean "pii"?', value=note)
+        if "pii" in written and written["pii"] is not False and not field.pii:
+            message = f"is {show(written['pii'])}; it is a word for the kind of personal data, or false."
+            yield Fault(file, f"{field.path}.pii", message, 'Write "pii": "email", for example.', value=written["pii"])
+
+
+def _written(feed: Feed, field: Field) -> Mapping[str, Any]:
+    """A field as it stands in the file."""
+    if feed.schema_type == "JSON":
+        found = feed.schema["properties"][field.name]
+    else:
+        found = feed.schema["fields"][int(field.path.rpartition(".")[2])]
+    return found if isinstance(found, dict) else {}
