@@ -1,0 +1,37 @@
+"""What the registry has given out: a version of a subject, with its id and its schema."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from headrace.feed import SchemaType
+from headrace.registry.schema import SchemaId, SchemaText, Version
+
+
+@dataclass(frozen=True)
+class Registered:
+    """One version of a subject."""
+
+    subject: str
+    version: Version
+    id: SchemaId
+    schema: SchemaText
+    guid: UUID
+    timestamp: int
+    """When it was registered, in milliseconds since 1970."""
+    is_deleted: bool = False
+
+    @property
+    def type(self) -> SchemaType:
+        return self.schema.type
+
+    @property
+    def text(self) -> str:
+        return self.schema.text
+
+
+@dataclass(frozen=True, order=True)
+class Use:
+    """An id in a context."""
+
+    context: str
+    id: int

@@ -1,0 +1,371 @@
+"""The registry's tables, as one transaction sees them: every statement of SQL is here."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, LiteralString
+from uuid import UUID
+
+import psycopg
+from psycopg import sql
+from psycopg.rows import dict_row
+from psycopg.types.json import Jsonb
+
+from headrace.feed import SchemaType
+from headrace.registry.digest import digest_of, guid_of
+from headrace.registry.registered import Registered, Use
+from headrace.registry.schema import Reference, SchemaId, SchemaText, Version
+from headrace.registry.subject import ANY_CONTEXT, GLOBAL_CONTEXT, Qualified, qualified, within
+
+# Content is unique by its digest and ids count up in the row of their context, inside the transaction that uses them:
+# no two servers can give one id to two schemas, nor two ids to one. A twin is content that an import brought under a
+# second id, because the registry that it came from had given it one.
+CREATE = """
+create schema if not exists registry;
+create table if not exists contexts (
+    name text primary key,
+    last_id integer not null default 0,
+    is_listed boolean not null default true
+);
+create table if not exists schemas (
+    context text not null references contexts (name),
+    id integer not null,
+    type text not null,
+    text text not null,
+    refs jsonb not null,
+    metadata jsonb,
+    rule_set jsonb,
+    guid uuid not null,
+    digest bytea not null,
+    is_twin boolean not null,
+    primary key (context, id)
+);
+create unique index if not exists schemas_content on schemas (context, digest) where not is_twin;
+create index if not exists schemas_guid on schemas (guid);
+create table if not exists versions (
+    subject text not null,
+    version integer not null check (version > 0),
+    context text not null,
+    id integer not null,
+    is_deleted boolean not null default false,
+    registered_at timestamptz not null default now(),
+    primary key (subject, version),
+    foreign key (context, id) references schemas (context, id)
+);
+create index if not exists versions_schema on versions (context, id);
+create table if not exists uses (
+    context text not null,
+    id integer not null,
+    subject text not null,
+    version integer not null,
+    primary key (subject, version, context, id),
+    foreign key (context, id) references schemas (context, id) on delete cascade
+);
+create table if not exists configs (subject text primary key, value jsonb not null);
+create table if not exists modes (subject text primary key, mode text not null);
+create table if not exists marks (mark bigint not null);
+insert into contexts (name) values ('.') on conflict do nothing;
+insert into marks select 0 where not exists (select from marks);
+"""
+
+VERSIONS = sql.SQL("""
+select subject, version, context, id, type, text, refs, metadata, rule_set, guid, is_deleted,
+       (extract(epoch from registered_at) * 1000)::bigint as timestamp
+from versions join schemas using (context, id)
+""")
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Questions to the tables and changes of them, all inside one transaction."""
+
+    connection: psycopg.Connection
+
+    # Versions
+
+    def version(self, subject: str, version: int) -> Registered | None:
+        return self._one("where subject = %s and version = %s", [subject, version])
+
+    def latest(self, subject: str) -> Registered | None:
+        """The last version that is not deleted."""
+        return self._one("where subject = %s and not is_deleted order by version desc limit 1", [subject])
+
+    def history(self, subject: str) -> list[Registered]:
+        """Every version, deleted ones too, the oldest first."""
+        return self._many("where subject = %s order by version", [subject])
+
+    def with_content(self, subject: str, schema: SchemaText) -> list[Registered]:
+        """The versions of a subject that are exactly this schema, the newest first."""
+        return self._many("where subject = %s and digest = %s order by version desc", [subject, digest_of(schema)])
+
+    def listed(self, prefix: str) -> list[Registered]:
+        """Every version of the subjects that begin with a prefix; `:*:` in it stands for any context."""
+        condition, values = _begins_with(prefix)
+        return self._many(sql.SQL('where {} order by subject collate "C", version').format(condition), values)
+
+    def latest_of_all(self) -> list[Registered]:
+        """The last version, that is not deleted, of every subject."""
+        return self._many(
+            "where (subject, version) in (select subject, max(version) from versions where not is_deleted "
+            'group by subject) order by subject collate "C"',
+            [],
+        )
+
+    def subjects(self, prefix: str) -> list[tuple[str, bool]]:
+        """The subjects that begin with a prefix, each with whether all of its versions are deleted."""
+        condition, values = _begins_with(prefix)
+        statement = sql.SQL(
+            'select subject, bool_and(is_deleted) from versions where {} group by subject order by subject collate "C"'
+        )
+        return self._rows(statement.format(condition), values)
+
+    def has_subject(self, subject: str, *, deleted: bool) -> bool:
+        """Whether a subject, or any of a context where only that is named, has a version."""
+        asked = qualified(subject)
+        context = asked.context if asked.is_context else None
+        found = self._rows(
+            "select 1 from versions where (subject = %s or context = %s or %s) and (%s or not is_deleted) limit 1",
+            [subject, context, context == GLOBAL_CONTEXT, deleted],
+        )
+        return bool(found)
+
+    # Ids
+
+    def with_id(self, context: str, id_: int, *, subject: str | None = None) -> Registered | None:
+        """A version with this id: of one subject, or of whichever comes first."""
+        if subject is None:
+            order = 'where context = %s and id = %s order by subject collate "C", version desc limit 1'
+            return self._one(order, [context, id_])
+        return self._one("where id = %s and subject = %s order by version desc limit 1", [id_, subject])
+
+    def uses_of_id(self, context: str, id_: int) -> list[Registered]:
+        """Every version that has this id, the last one of each subject."""
+        return self._many(
+            "where (subject, version) in (select subject, max(version) from versions "
+            'where context = %s and id = %s group by subject) order by subject collate "C"',
+            [context, id_],
+        )
+
+    def ids_of_guid(self, guid: UUID) -> list[Use]:
+        rows = self._rows('select context, id from schemas where guid = %s order by context collate "C", id', [guid])
+        return [Use(*row) for row in rows]
+
+    def last_id(self, context: str) -> int:
+        rows = self._rows("select last_id from contexts where name = %s", [context])
+        return rows[0][0] if rows else 0
+
+    def id_of(self, context: str, schema: SchemaText) -> SchemaId | None:
+        """The id that this content has in a context."""
+        rows = self._rows(
+            "select id from schemas where context = %s and digest = %s and not is_twin", [context, digest_of(schema)]
+        )
+        return SchemaId(rows[0][0]) if rows else None
+
+    def schema(self, context: str, id_: int) -> SchemaText | None:
+        rows = self._rows(
+            "select type, text, refs, metadata, rule_set from schemas where context = %s and id = %s", [context, id_]
+        )
+        return _schema(*rows[0]) if rows else None
+
+    def next_id(self, context: str) -> SchemaId:
+        rows = self._rows("update contexts set last_id = last_id + 1 where name = %s returning last_id", [context])
+        return SchemaId(rows[0][0])
+
+    def add_schema(self, context: str, id_: int, schema: SchemaText) -> None:
+        """Keep a schema under an id; the constraints refuse what is there already."""
+        self.connection.execute(
+            "insert into schemas (context, id, type, text, refs, metadata, rule_set, guid, digest, is_twin) values "
+            "(%(context)s, %(id)s, %(type)s, %(text)s, %(refs)s, %(metadata)s, %(rules)s, %(guid)s, %(digest)s, exists "
+            "(select from schemas where context = %(context)s and digest = %(digest)s and not is_twin))",
+            {
+                "context": context,
+                "id": id_,
+                "type": schema.type,
+                "text": schema.text,
+                "refs": Jsonb([vars(reference) for reference in schema.references]),
+                "metadata": None if schema.metadata is None else Jsonb(schema.metadata),
+                "rules": None if schema.rule_set is None else Jsonb(schema.rule_set),
+                "guid": guid_of(schema),
+                "digest": digest_of(schema),
+            },
+        )
+        self.connection.execute("update contexts set last_id = greatest(last_id, %s) where name = %s", [id_, context])
+        parent = Qualified(context, "").prefix
+        for reference in schema.references:
+            self.connection.execute(
+                "insert into uses (context, id, subject, version) values (%s, %s, %s, %s) on conflict do nothing",
+                [context, id_, within(parent, reference.subject), reference.version],
+            )
+
+    # Changes of versions
+
+    def register(
+        self, subject: str, schema: SchemaText, *, version: int | None = None, id_: int | None = None
+    ) -> Registered:
+        """Give a subject a version of this schema: the next one, with the id that the content has, unless told."""
+        context = qualified(subject).context
+        self.add_context(context)
+        kept = self.id_of(context, schema) if id_ is None else id_
+        if kept is None or self.schema(context, kept) is None:
+            kept = self.next_id(context) if kept is None else kept
+            self.add_schema(context, kept, schema)
+        return self.add_version(subject, version or self.next_version(subject), id_=kept)
+
+    def next_version(self, subject: str) -> int:
+        number: int = self._rows("select coalesce(max(version), 0) + 1 from versions where subject = %s", [subject])[0][
+            0
+        ]
+        return number
+
+    def add_version(self, subject: str, version: int, *, id_: int) -> Registered:
+        """Give a subject a version; a deleted one of the same number makes room, as an import may ask."""
+        self.connection.execute(
+            "insert into versions (subject, version, context, id) values (%s, %s, %s, %s) "
+            "on conflict (subject, version) do update set "
+            "context = excluded.context, id = excluded.id, is_deleted = false, registered_at = now()",
+            [subject, version, qualified(subject).context, id_],
+        )
+        added = self.version(subject, version)
+        assert added is not None, "the version was added in this very transaction"
+        return added
+
+    def delete_versions(self, subject: str, versions: Sequence[int]) -> None:
+        """Mark versions as deleted; records written with them can still be read."""
+        self.connection.execute(
+            "update versions set is_deleted = true where subject = %s and version = any(%s)", [subject, list(versions)]
+        )
+
+    def remove_versions(self, subject: str, versions: Sequence[int]) -> None:
+        """Forget versions, and the schemas that no version has any more."""
+        self.connection.execute(
+            "delete from versions where subject = %s and version = any(%s)", [subject, list(versions)]
+        )
+        self.remove_orphans()
+
+    def remove_orphans(self) -> None:
+        self.connection.execute(
+            "delete from schemas where not exists "
+            "(select from versions where versions.context = schemas.context and versions.id = schemas.id)"
+        )
+
+    # References
+
+    def referrers(self, subject: str, version: int, *, deleted: bool) -> list[Use]:
+        """The ids whose schemas refer to a version; those with deleted versions only count if asked for."""
+        rows = self._rows(
+            "select distinct uses.context, uses.id from uses join versions using (context, id) "
+            "where uses.subject = %s and uses.version = %s and (%s or not is_deleted)",
+            [subject, version, deleted],
+        )
+        return sorted(Use(*row) for row in rows)
+
+    def referring_subjects(self, subject: str, version: int, *, deleted: bool) -> set[str]:
+        rows = self._rows(
+            "select distinct versions.subject from uses join versions using (context, id) "
+            "where uses.subject = %s and uses.version = %s and (%s or not is_deleted)",
+            [subject, version, deleted],
+        )
+        return {row[0] for row in rows}
+
+    # Contexts
+
+    def contexts(self) -> list[str]:
+        """Every context that was registered in, the default one first."""
+        rows = self._rows('select name from contexts where is_listed order by name collate "C"', [])
+        return [row[0] for row in rows]
+
+    def add_context(self, context: str) -> None:
+        self.connection.execute(
+            "insert into contexts (name) values (%s) on conflict (name) do update set is_listed = true", [context]
+        )
+
+    def hide_context(self, context: str) -> None:
+        """Take a context off the list; its ids go on counting if it is used again."""
+        self.connection.execute("update contexts set is_listed = false where name = %s and name <> '.'", [context])
+
+    # Configs and modes
+
+    def config(self, subject: str) -> dict[str, Any] | None:
+        rows = self._rows("select value from configs where subject = %s", [subject])
+        return rows[0][0] if rows else None
+
+    def configs(self, subjects: Iterable[str]) -> dict[str, dict[str, Any]]:
+        return dict(self._rows("select subject, value from configs where subject = any(%s)", [list(subjects)]))
+
+    def aliases(self) -> list[tuple[str, str]]:
+        """Each subject that stands for another, with that other as it was written."""
+        return self._rows("select subject, value ->> 'alias' from configs where value ->> 'alias' <> ''", [])
+
+    def set_config(self, subject: str, value: dict[str, Any]) -> None:
+        self.connection.execute(
+            "insert into configs values (%s, %s) on conflict (subject) do update set value = excluded.value",
+            [subject, Jsonb(value)],
+        )
+
+    def delete_config(self, subject: str) -> None:
+        self.connection.execute("delete from configs where subject = %s", [subject])
+
+    def modes(self, subjects: Iterable[str]) -> dict[str, str]:
+        return dict(self._rows("select subject, mode from modes where subject = any(%s)", [list(subjects)]))
+
+    def set_mode(self, subject: str, mode: str) -> None:
+        self.connection.execute(
+            "insert into modes values (%s, %s) on conflict (subject) do update set mode = excluded.mode",
+            [subject, mode],
+        )
+
+    def delete_mode(self, subject: str) -> None:
+        self.connection.execute("delete from modes where subject = %s", [subject])
+
+    def modes_within(self, context: str) -> list[str]:
+        """The subjects of a context that have a mode of their own."""
+        subjects = [row[0] for row in self._rows("select subject from modes", [])]
+        return [each for each in subjects if not (found := qualified(each)).is_context and found.context == context]
+
+    # Marks
+
+    def mark(self) -> int:
+        mark: int = self._rows("select mark from marks", [])[0][0]
+        return mark
+
+    def move_mark(self) -> None:
+        self.connection.execute("update marks set mark = mark + 1")
+
+    def _rows(self, statement: LiteralString | sql.Composed, values: Sequence[Any]) -> list[Any]:
+        return self.connection.execute(statement, values).fetchall()
+
+    def _one(self, condition: LiteralString, values: Sequence[Any]) -> Registered | None:
+        found = self._many(condition, values)
+        return found[0] if found else None
+
+    def _many(self, condition: LiteralString | sql.Composable, values: Sequence[Any]) -> list[Registered]:
+        rest = condition if isinstance(condition, sql.Composable) else sql.SQL(condition)
+        with self.connection.cursor(row_factory=dict_row) as cursor:
+            return [_registered(row) for row in cursor.execute(VERSIONS + rest, values)]
+
+
+def _begins_with(prefix: str) -> tuple[sql.SQL, list[str]]:
+    """The condition on `versions` that a subject begins with a prefix, and its values."""
+    if prefix.startswith(ANY_CONTEXT):
+        name = prefix.removeprefix(ANY_CONTEXT)
+        wanted = "starts_with(subject, case context when '.' then '' else ':' || context || ':' end || %s)"
+        return sql.SQL(wanted), [name]
+    if prefix.startswith(":.") and prefix.count(":") == 1:
+        # Not closed by a colon: every context that begins so.
+        return sql.SQL("starts_with(context, %s)"), [prefix[1:]]
+    return sql.SQL("context = %s and starts_with(subject, %s)"), [qualified(prefix).context, str(qualified(prefix))]
+
+
+def _schema(type_: SchemaType, text: str, refs: Any, metadata: Any, rule_set: Any) -> SchemaText:
+    return SchemaText(type_, text, tuple(Reference(**each) for each in refs), metadata, rule_set)
+
+
+def _registered(row: dict[str, Any]) -> Registered:
+    return Registered(
+        subject=row["subject"],
+        version=Version(row["version"]),
+        id=SchemaId(row["id"]),
+        schema=_schema(row["type"], row["text"], row["refs"], row["metadata"], row["rule_set"]),
+        guid=row["guid"],
+        timestamp=row["timestamp"],
+        is_deleted=row["is_deleted"],
+    )
