@@ -1,0 +1,119 @@
+"""A feed as the registry knows it: served as `/feeds`, held by Airflow Variables, read by hooks; one form for all."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from headrace import feed as feeds
+from headrace import layout
+from headrace.declaration import Correctness, Merge, Partition, Warehouse
+from headrace.feed import ATTRIBUTES, SUFFIXES, Feed, SchemaType
+from headrace.registry.metadata import properties
+from headrace.registry.schema import SchemaText
+
+NAME_PROPERTY = "headrace.feed"
+"""The property, in a schema's metadata, that names a feed which is not named like its topic."""
+
+_ENDINGS: Mapping[SchemaType, str] = {type_: ending for ending, type_ in SUFFIXES.items()}
+
+
+class Tables(BaseModel):
+    """The feed's tables in the lake's catalog."""
+
+    model_config = ConfigDict(frozen=True)
+
+    archive: str
+    clean: str
+    quarantine: str
+
+
+class Place(Warehouse):
+    """What one warehouse gets, and where it lies."""
+
+    table: str
+    connection: str
+    """The Airflow connection that loads it."""
+
+
+class FeedMetadata(BaseModel):
+    """What somebody who works with a feed wants to know of it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    description: str
+    owner: str
+    topic: str
+    subject: str
+    type: SchemaType
+    version: int
+    id: int
+    key: list[str]
+    order: list[str]
+    merge: Merge
+    partition: Partition | None
+    schedule: str
+    aggregates: Correctness
+    personal: list[str]
+    tables: Tables
+    warehouses: dict[str, Place]
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return self.model_dump(mode="json")
+
+
+def metadata(feed: Feed, *, version: int, id_: int) -> FeedMetadata:
+    """All of it, from the feed and the version of it that is registered."""
+    declared = feed.declaration
+    return FeedMetadata(
+        name=feed.name,
+        description=declared.description or feed.doc,
+        owner=declared.owner,
+        topic=feed.topic,
+        subject=feed.subject,
+        type=feed.schema_type,
+        version=version,
+        id=id_,
+        key=declared.key,
+        order=declared.order,
+        merge=declared.merge,
+        partition=declared.partition,
+        schedule=declared.schedule,
+        aggregates=declared.correctness,
+        personal=sorted(feed.personal),
+        tables=Tables(
+            archive=".".join(layout.archive_table(feed.name)),
+            clean=".".join(layout.clean_table(feed.name)),
+            quarantine=".".join(layout.quarantine_table(feed.name)),
+        ),
+        warehouses={name: _place(feed, name) for name in declared.warehouses},
+    )
+
+
+def _place(feed: Feed, warehouse: str) -> Place:
+    share = feed.declaration.warehouses[warehouse]
+    return Place(**share.model_dump(), table=feed.name, connection=layout.warehouse_connection(warehouse))
+
+
+def feed_of(subject: str, schema: SchemaText) -> Feed | None:
+    """The feed that a subject's schema declares; None if it declares none, a FeedError if what it declares is wrong."""
+    if not (is_of_values(subject) and _declares(schema)):
+        return None
+    name = properties(schema.metadata).get(NAME_PROPERTY) or subject.removesuffix(layout.subject(""))
+    return feeds.parse(name + _ENDINGS[schema.type], schema.text)
+
+
+def is_of_values(subject: str) -> bool:
+    """Whether a subject is of a topic's values; keys declare no feeds."""
+    return subject.endswith(layout.subject(""))
+
+
+def _declares(schema: SchemaText) -> bool:
+    try:
+        parsed = json.loads(schema.text)
+    except json.JSONDecodeError:
+        return False
+    return isinstance(parsed, dict) and ATTRIBUTES[schema.type] in parsed
