@@ -1,7 +1,9 @@
 """A feed as the registry knows it: served as `/feeds`, held by Airflow Variables, read by hooks; one form for all."""
 
+import contextlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
@@ -9,8 +11,10 @@ from pydantic import BaseModel, ConfigDict
 from headrace import feed as feeds
 from headrace import layout
 from headrace.declaration import Correctness, Merge, Partition, Warehouse
+from headrace.errors import FeedError
 from headrace.feed import ATTRIBUTES, SUFFIXES, Feed, SchemaType
 from headrace.registry.metadata import properties
+from headrace.registry.registered import Registered
 from headrace.registry.schema import SchemaText
 
 NAME_PROPERTY = "headrace.feed"
@@ -65,6 +69,16 @@ class FeedMetadata(BaseModel):
         return self.model_dump(mode="json")
 
 
+def known(latest: Iterable[Registered]) -> dict[str, FeedMetadata]:
+    """The feeds that the newest versions of subjects declare, by name; what declares none, or wrongly, is no feed."""
+    found: dict[str, FeedMetadata] = {}
+    for registered in latest:
+        with contextlib.suppress(FeedError):
+            if feed := feed_of(registered.subject, registered.schema):
+                found.setdefault(feed.name, metadata(feed, version=registered.version, id_=registered.id))
+    return found
+
+
 def metadata(feed: Feed, *, version: int, id_: int) -> FeedMetadata:
     """All of it, from the feed and the version of it that is registered."""
     declared = feed.declaration
@@ -103,7 +117,13 @@ def feed_of(subject: str, schema: SchemaText) -> Feed | None:
     if not (is_of_values(subject) and _declares(schema)):
         return None
     name = properties(schema.metadata).get(NAME_PROPERTY) or subject.removesuffix(layout.subject(""))
-    return feeds.parse(name + _ENDINGS[schema.type], schema.text)
+    return _parsed(name + _ENDINGS[schema.type], schema.text)
+
+
+@lru_cache(maxsize=4096)
+def _parsed(file: str, text: str) -> Feed:
+    """Versions never change, and all of them are looked through after each change of the registry."""
+    return feeds.parse(file, text)
 
 
 def is_of_values(subject: str) -> bool:
