@@ -69,15 +69,15 @@ class Guard:
         try:
             identity = await self.identity(request)
         except Unauthorized:
-            return _answer(401, "Unauthorized", headers={"WWW-Authenticate": 'Basic realm="Headrace"'})
-        wanted = access.change(request.method, _path(request.scope))
+            return answer(401, "Unauthorized", headers={"WWW-Authenticate": 'Basic realm="Headrace"'})
+        wanted = access.change(request.method, inner_path(request.scope))
         if wanted is None:
             return None
         if identity.is_ambient and access.is_foreign(request.headers, hosts=_hosts(request)):
-            return _answer(403, "A page of another site sent this change: only pages of this Airflow may.")
+            return answer(403, "A page of another site sent this change: only pages of this Airflow may.")
         if not await run_in_threadpool(_permits, identity.user, wanted):
             who, what = identity.user.get_name(), PERMISSIONS[wanted]
-            return _answer(403, f"{who} may not do this: it takes the permission to {what} Airflow's Variables.")
+            return answer(403, f"{who} may not do this: it takes the permission to {what} Airflow's Variables.")
         return None
 
     async def identity(self, request: Request) -> Identity:
@@ -101,7 +101,7 @@ def _permits(user: BaseUser, wanted: Change) -> bool:
     return bool(get_auth_manager().is_authorized_variable(method=wanted, user=user))
 
 
-def _path(scope: Scope) -> str:
+def inner_path(scope: Scope) -> str:
     """The path inside the application, as its own router sees it."""
     path: str = scope["path"]
     return path.removeprefix(scope.get("root_path", ""))
@@ -112,6 +112,7 @@ def _hosts(request: Request) -> frozenset[str]:
     return frozenset({request.headers.get("host", ""), urlsplit(conf.get("api", "base_url", fallback="")).netloc})
 
 
-def _answer(status: int, message: str, *, headers: Mapping[str, str] | None = None) -> Response:
+def answer(status: int, message: str, *, code: int | None = None, headers: Mapping[str, str] | None = None) -> Response:
     """A refusal as Confluent's clients read it."""
-    return JSONResponse({"error_code": status, "message": message}, status, headers=headers, media_type=CONTENT_TYPE)
+    content = {"error_code": code or status, "message": message}
+    return JSONResponse(content, status, headers=headers, media_type=CONTENT_TYPE)

@@ -17,6 +17,8 @@ class Code(IntEnum):
     VERSION_NOT_SOFT_DELETED = 40407
     CONFIG_NOT_SET = 40408
     MODE_NOT_SET = 40409
+    # Ours: Confluent's registry knows no feeds.
+    FEED_NOT_FOUND = 40480
     INCOMPATIBLE_SCHEMA = 40901
     INVALID_SCHEMA = 42201
     INVALID_VERSION = 42202

@@ -1,0 +1,28 @@
+"""The routes that Confluent's registry does not have: what is known of feeds."""
+
+from collections.abc import Callable, Iterable
+
+from fastapi import APIRouter
+
+from headrace.registry import feeds
+from headrace.registry.errors import Code, RegistryFault
+from headrace.registry.feeds import FeedMetadata
+from headrace.registry.registered import Registered
+
+
+def router(latest: Callable[[], Iterable[Registered]]) -> APIRouter:
+    """`GET /feeds` and `GET /feeds/{name}`, over the newest versions of all subjects."""
+    routes = APIRouter(tags=["Feeds"])
+
+    @routes.get("/feeds", summary="Every feed that a registered schema declares")
+    def every() -> list[FeedMetadata]:
+        return list(feeds.known(latest()).values())
+
+    @routes.get("/feeds/{name}", summary="One feed")
+    def one(name: str) -> FeedMetadata:
+        known = feeds.known(latest())
+        if name not in known:
+            raise RegistryFault(Code.FEED_NOT_FOUND, f"Feed '{name}' not found.")
+        return known[name]
+
+    return routes
