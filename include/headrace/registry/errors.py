@@ -6,7 +6,7 @@ from headrace.errors import HeadraceError
 
 
 class Code(IntEnum):
-    """Confluent's error codes; the first three digits are the HTTP status."""
+    """Confluent's error codes, and one of our own; the first three digits are the HTTP status."""
 
     SUBJECT_NOT_FOUND = 40401
     VERSION_NOT_FOUND = 40402
@@ -17,6 +17,7 @@ class Code(IntEnum):
     VERSION_NOT_SOFT_DELETED = 40407
     CONFIG_NOT_SET = 40408
     MODE_NOT_SET = 40409
+    FEED_NOT_FOUND = 40490
     # Ours: Confluent's registry knows no feeds.
     FEED_NOT_FOUND = 40480
     INCOMPATIBLE_SCHEMA = 40901

@@ -11,7 +11,7 @@ import psycopg
 from headrace.database import Database
 
 # A request that waits longer for another's writing is told so, rather than holding a thread for ever.
-OPTIONS = "-c search_path=registry -c lock_timeout=30s -c idle_in_transaction_session_timeout=60s"
+OPTIONS = "-c lock_timeout=30s -c idle_in_transaction_session_timeout=60s"
 KEPT = 8
 
 
@@ -20,6 +20,7 @@ class Pool:
     """Connections that nobody uses at the moment; a forked process starts with none of its parent's."""
 
     database: Database
+    namespace: str
     _idle: deque[tuple[int, psycopg.Connection]] = field(
         default_factory=lambda: deque(maxlen=KEPT), repr=False, compare=False
     )
@@ -47,7 +48,7 @@ class Pool:
             # The database may have been restarted since; then the transaction does not begin, and nothing is lost.
             if process == os.getpid() and _begins(connection):
                 return connection
-        connection = psycopg.connect(self.database.url(), options=OPTIONS, prepare_threshold=2)
+        connection = psycopg.connect(self.database.url(), options=f"-c search_path={self.namespace} {OPTIONS}")
         connection.execute("select 1")
         return connection
 

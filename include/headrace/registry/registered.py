@@ -1,6 +1,7 @@
 """What the registry has given out: a version of a subject, with its id and its schema."""
 
 from dataclasses import dataclass
+from enum import Enum
 from uuid import UUID
 
 from headrace.feed import SchemaType
@@ -35,3 +36,14 @@ class Use:
 
     context: str
     id: int
+
+
+class Which(Enum):
+    """Which versions a question is about."""
+
+    LIVE = "live"
+    ALL = "all"
+    DELETED = "deleted"
+
+    def includes(self, is_deleted: bool) -> bool:
+        return self is Which.ALL or is_deleted == (self is Which.DELETED)

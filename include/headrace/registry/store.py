@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from psycopg import sql
+
 from headrace.database import Database
 from headrace.feed import SchemaType
 from headrace.registry.pool import Pool
@@ -23,15 +25,18 @@ class Store:
     """The registry's tables in one database."""
 
     database: Database
+    namespace: str = "registry"
+    """The Postgres schema that holds the tables."""
     _pool: Pool = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_pool", Pool(self.database))
+        object.__setattr__(self, "_pool", Pool(self.database, self.namespace))
 
     def prepare(self) -> None:
         """Make the tables; two servers may do so at once, and again."""
         with self._pool.transaction() as connection:
             connection.execute(LOCK)
+            connection.execute(sql.SQL("create schema if not exists {}").format(sql.Identifier(self.namespace)))
             connection.execute(CREATE)
 
     @contextmanager

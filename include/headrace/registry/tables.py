@@ -20,7 +20,6 @@ from headrace.registry.subject import ANY_CONTEXT, GLOBAL_CONTEXT, Qualified, qu
 # no two servers can give one id to two schemas, nor two ids to one. A twin is content that an import brought under a
 # second id, because the registry that it came from had given it one.
 CREATE = """
-create schema if not exists registry;
 create table if not exists contexts (
     name text primary key,
     last_id integer not null default 0,
@@ -130,12 +129,15 @@ class Tables:
 
     # Ids
 
-    def with_id(self, context: str, id_: int, *, subject: str | None = None) -> Registered | None:
-        """A version with this id: of one subject, or of whichever comes first."""
-        if subject is None:
-            order = 'where context = %s and id = %s order by subject collate "C", version desc limit 1'
-            return self._one(order, [context, id_])
-        return self._one("where id = %s and subject = %s order by version desc limit 1", [id_, subject])
+    def with_id(self, context: str, id_: int) -> Registered | None:
+        """A version with this id, of the first subject that has it."""
+        return self._one(
+            'where context = %s and id = %s order by subject collate "C", version desc limit 1', [context, id_]
+        )
+
+    def with_id_of(self, subject: str, id_: int) -> Registered | None:
+        """The last version of a subject with this id."""
+        return self._one("where subject = %s and id = %s order by version desc limit 1", [subject, id_])
 
     def uses_of_id(self, context: str, id_: int) -> list[Registered]:
         """Every version that has this id, the last one of each subject."""
@@ -236,15 +238,19 @@ class Tables:
 
     def remove_versions(self, subject: str, versions: Sequence[int]) -> None:
         """Forget versions, and the schemas that no version has any more."""
-        self.connection.execute(
-            "delete from versions where subject = %s and version = any(%s)", [subject, list(versions)]
+        removed = self._rows(
+            "delete from versions where subject = %s and version = any(%s) returning context, id",
+            [subject, list(versions)],
         )
-        self.remove_orphans()
+        for context, id_ in set(removed):
+            self.remove_orphan(context, id_)
 
-    def remove_orphans(self) -> None:
+    def remove_orphan(self, context: str, id_: int) -> None:
+        """Forget a schema that no version has."""
         self.connection.execute(
-            "delete from schemas where not exists "
-            "(select from versions where versions.context = schemas.context and versions.id = schemas.id)"
+            "delete from schemas where context = %s and id = %s and not exists "
+            "(select from versions where versions.context = schemas.context and versions.id = schemas.id)",
+            [context, id_],
         )
 
     # References

@@ -1,0 +1,100 @@
+"""What a subject, a context or the whole registry is set to: compatibility, normalizing, an alias, metadata, rules."""
+
+from typing import Any
+
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+from headrace.registry.compatibility import Level
+from headrace.registry.errors import Code, RegistryFault
+from headrace.registry.rules import check_rules
+
+INVALID_LEVEL = (
+    "Invalid compatibility level. Valid values are none, backward, forward, full, "
+    "backward_transitive, forward_transitive, and full_transitive"
+)
+
+
+class Config(BaseModel):
+    """Only what is set; the names are Confluent's."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True)
+
+    alias: str | None = None
+    alias_for_deks: str | None = None
+    normalize: bool | None = None
+    validate_fields: bool | None = None
+    validate_new_schemas: bool | None = None
+    validate_rules: bool | None = None
+    compatibility_level: str | None = None
+    compatibility_policy: str | None = None
+    compatibility_group: str | None = None
+    default_metadata: dict[str, Any] | None = None
+    override_metadata: dict[str, Any] | None = None
+    default_rule_set: dict[str, Any] | None = None
+    override_rule_set: dict[str, Any] | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        return self.model_dump(by_alias=True, exclude_none=True)
+
+    @property
+    def level(self) -> Level:
+        return Level(self.compatibility_level or DEFAULT_LEVEL)
+
+    @property
+    def adds(self) -> bool:
+        """Whether schemas get metadata or rules that nobody sent."""
+        return any((self.default_metadata, self.override_metadata, self.default_rule_set, self.override_rule_set))
+
+
+class ConfigUpdate(Config):
+    """What a request sets; what it leaves out stays as it was, and null takes a setting away."""
+
+    compatibility_level: str | None = Field(
+        default=None,
+        validation_alias=AliasChoices("compatibility", "compatibilityLevel"),
+        serialization_alias="compatibility",
+    )
+
+
+DEFAULT_LEVEL = Level.BACKWARD
+DEFAULT = Config(compatibility_level=DEFAULT_LEVEL)
+
+
+def checked(update: ConfigUpdate) -> ConfigUpdate:
+    """The update with its level in capitals, or a fault that says what is wrong with it."""
+    check_rules(update.default_rule_set)
+    check_rules(update.override_rule_set)
+    if update.compatibility_level is None:
+        return update
+    if update.compatibility_level.upper() not in Level.__members__:
+        raise RegistryFault(Code.INVALID_COMPATIBILITY, INVALID_LEVEL)
+    return update.model_copy(update={"compatibility_level": update.compatibility_level.upper()})
+
+
+def updated(config: Config | None, update: ConfigUpdate) -> Config:
+    """A config with an update laid over it."""
+    before = dict(config) if config else {}
+    return Config(**before | {name: getattr(update, name) for name in update.model_fields_set})
+
+
+def with_level(config: Config) -> Config:
+    return config if config.compatibility_level else config.model_copy(update={"compatibility_level": DEFAULT_LEVEL})
+
+
+# A subject's own config hides these of the registry's, even where it does not set them.
+OWN = (
+    "alias",
+    "alias_for_deks",
+    "compatibility_level",
+    "default_metadata",
+    "override_metadata",
+    "default_rule_set",
+    "override_rule_set",
+)
+
+
+def inherited(subject: Config, general: Config) -> Config:
+    """A subject's config with what it leaves open taken from the registry's."""
+    taken = {name: value for name, value in general if name not in OWN and getattr(subject, name) is None}
+    return with_level(subject.model_copy(update=taken))
