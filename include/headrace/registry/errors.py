@@ -17,7 +17,6 @@ class Code(IntEnum):
     VERSION_NOT_SOFT_DELETED = 40407
     CONFIG_NOT_SET = 40408
     MODE_NOT_SET = 40409
-    FEED_NOT_FOUND = 40490
     # Ours: Confluent's registry knows no feeds.
     FEED_NOT_FOUND = 40480
     INCOMPATIBLE_SCHEMA = 40901
