@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Literal
 
+Severity = Literal["error", "warning"]
+
 
 @dataclass(frozen=True)
 class Fault:
@@ -17,7 +19,9 @@ class Fault:
     message: str
     fix: str = ""
     value: Any = None
-    severity: Literal["error", "warning"] = "error"
+    severity: Severity = "error"
+    line: int | None = None
+    """Where that is known."""
 
     def __str__(self) -> str:
         where = f"{self.file}: {self.path}" if self.path else f"{self.file}:"

@@ -64,6 +64,13 @@ class Feed:
         """The fields that hold personal data, themselves or in a field inside them."""
         return frozenset(field.name for field in self.fields if field.pii)
 
+    def written(self, field: Field) -> Mapping[str, Any]:
+        """A field as it stands in the file."""
+        if self.schema_type == "JSON":
+            return json_fields.written(self.schema)[field.name]
+        found: Mapping[str, Any] = self.schema["fields"][int(field.path.rpartition(".")[2])]
+        return found
+
 
 @dataclass(frozen=True)
 class Read:
@@ -150,7 +157,8 @@ def _json(file: str, text: str) -> tuple[Mapping[str, Any] | None, list[Fault]]:
     try:
         schema = json.loads(text, object_pairs_hook=unique, parse_constant=refuse)
     except json.JSONDecodeError as error:
-        return None, [Fault(file, "", f"line {error.lineno}, column {error.colno}: not JSON: {error.msg}.")]
+        message = f"line {error.lineno}, column {error.colno}: not JSON: {error.msg}."
+        return None, [Fault(file, "", message, line=error.lineno)]
     if not isinstance(schema, dict):
         return None, [*faults, Fault(file, "", f"a schema is a JSON object; got {show(schema)}.")]
     return schema, faults
@@ -208,7 +216,7 @@ def _field_names(file: str, feed: Feed) -> Iterator[Fault]:
 def _notes(file: str, feed: Feed) -> Iterator[Fault]:
     """What is noted about fields in a way that nobody reads: personal data would go everywhere."""
     for field in feed.fields:
-        written = _written(feed, field)
+        written = feed.written(field)
         for note in written:
             if note != "pii" and note.lower().removeprefix("x-") == "pii":
                 message = f'the field "{field.name}" notes "{note}", which is not read.'
@@ -216,12 +224,3 @@ def _notes(file: str, feed: Feed) -> Iterator[Fault]:
         if "pii" in written and written["pii"] is not False and not field.pii:
             message = f"is {show(written['pii'])}; it is a word for the kind of personal data, or false."
             yield Fault(file, f"{field.path}.pii", message, 'Write "pii": "email", for example.', value=written["pii"])
-
-
-def _written(feed: Feed, field: Field) -> Mapping[str, Any]:
-    """A field as it stands in the file."""
-    if feed.schema_type == "JSON":
-        found = feed.schema["properties"][field.name]
-    else:
-        found = feed.schema["fields"][int(field.path.rpartition(".")[2])]
-    return found if isinstance(found, dict) else {}

@@ -13,14 +13,22 @@ KINDS: Mapping[str, Kind] = {
     "array": "array",
     "object": "struct",
 }
-FORMATS: Mapping[str, Kind] = {"date-time": "timestamp", "date": "date", "time": "time", "uuid": "uuid"}
+# A time has an offset from UTC, which no table's time keeps, so it stays a text.
+FORMATS: Mapping[str, Kind] = {"date-time": "timestamp", "date": "date", "uuid": "uuid"}
 COMBINERS = ("allOf", "anyOf", "oneOf")
 Alternative = tuple[Kind | Literal["null"], Schema]
 """A kind that a value may have, and the schema that says so."""
 
 
 def fields(schema: Schema) -> tuple[Field, ...]:
-    return tuple(_field(name, each, root=schema) for name, each in _properties(schema))
+    required = [name for each in _behind(schema, root=schema, seen=set()) for name in _required(each)]
+    return tuple(_field(name, each, required=name in required, root=schema) for name, each in written(schema).items())
+
+
+def written(schema: Schema) -> dict[str, Schema]:
+    """The properties as they stand in the file, those of schemas that the root refers to or combines included."""
+    parts = reversed(list(_behind(schema, root=schema, seen=set())))
+    return {name: field for part in parts for name, field in _properties(part)}
 
 
 def _properties(schema: Schema) -> Iterator[tuple[str, Schema]]:
@@ -29,24 +37,26 @@ def _properties(schema: Schema) -> Iterator[tuple[str, Schema]]:
         yield name, field if isinstance(field, dict) else {}
 
 
-def _field(name: str, field: Schema, *, root: Schema) -> Field:
+def _field(name: str, field: Schema, *, required: bool, root: Schema) -> Field:
     alternatives = list(_alternatives(field, root=root, seen=set()))
     kinds: set[Kind] = {kind for kind, _ in alternatives if kind != "null"}
+    if kinds == {"integer", "float"}:
+        kinds = {"float"}
     kind: Kind = "union" if len(kinds) > 1 else next(iter(kinds), "unknown")
     behind = (word(each.get("description")) for each in _behind(field, root=root, seen=set()))
     return Field(
         name,
         f"properties.{name}",
         kind,
-        nullable=name not in _required(root) or any(each == "null" for each, _ in alternatives),
+        nullable=not required or any(each == "null" for each, _ in alternatives),
         doc=next((doc for doc in behind if doc), None),
         pii=word(field.get("pii")) or next(_personal(field, root=root, seen=set()), None),
         symbols=_symbols(alternatives) if kind == "string" else None,
     )
 
 
-def _required(root: Schema) -> list[Any]:
-    required = root.get("required")
+def _required(schema: Schema) -> list[Any]:
+    required = schema.get("required")
     return required if isinstance(required, list) else []
 
 

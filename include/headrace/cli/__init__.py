@@ -6,6 +6,7 @@ import typer
 from rich.console import Console
 
 from headrace import __version__
+from headrace.cli.lint import lint
 from headrace.cli.register import register
 from headrace.errors import HeadraceError
 
@@ -15,6 +16,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.command()(lint)
 app.command()(register)
 
 

@@ -1,0 +1,129 @@
+"""A change: what a feed file may not do to the records, tables and readers of the version before it."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pyiceberg.exceptions import ResolveError
+from pyiceberg.schema import promote
+
+from headrace.columns import columns
+from headrace.declaration import Declaration
+from headrace.errors import FeedError
+from headrace.fault import Fault, show
+from headrace.feed import Feed
+from headrace.registry.compatibility import Level
+from headrace.registry.schema import Incompatibility, Parsed
+
+REASON = re.compile(
+    r"\{errorType:'(?P<type>\w+)', description:'(?P<description>.*?)'(?:, additionalInfo:'(?P<info>.*)')?\}", re.DOTALL
+)
+"""How Confluent's registry writes a reason, and so every one that speaks its language."""
+PLACE = re.compile(r"path '(?P<path>[^']*)'")
+FIXES: Mapping[str, str] = {
+    "READER_FIELD_MISSING_DEFAULT_VALUE": "Give the field a default.",
+    "MISSING_ENUM_SYMBOLS": "Keep the symbols, or give the enum a default.",
+}
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """A feed as it was, and where that is known from."""
+
+    origin: str
+    """Such as `main` or `the registry`."""
+    feed: Feed
+
+
+def _partition(declared: Declaration) -> Any:
+    return [declared.partition.field, declared.partition.by] if declared.partition else None
+
+
+FIXED: Mapping[str, tuple[Callable[[Feed], Any], str]] = {
+    "key": (lambda feed: feed.declaration.key, "the clean table has one row per key"),
+    "order": (lambda feed: feed.declaration.order, "it has decided between the versions that are merged already"),
+    "merge": (lambda feed: feed.declaration.merge, "it has made the rows that are merged already"),
+    "partition": (lambda feed: _partition(feed.declaration), "the clean table lies in these partitions"),
+    "topic.name": (lambda feed: feed.topic, "the archive goes on from the old topic's offsets"),
+}
+"""What stays as it is for the life of a feed, and why."""
+
+
+def declared_faults(feed: Feed, earlier: Earlier) -> Iterator[Fault]:
+    """What changed in the declaration and must not, or has effects that are easily missed."""
+    before = earlier.feed
+    for path, (of, why) in FIXED.items():
+        if (now := of(feed)) != (then := of(before)):
+            message = f"was {show(then)} in {earlier.origin} and is {show(now)} now: {why}."
+            yield Fault("", f"{feed.attribute}.{path}", message, way_out(feed), now)
+    if feed.declaration.delete != before.declaration.delete:
+        message = f"is not what it was in {earlier.origin}: rows that are merged already stay as they are."
+        yield Fault("", f"{feed.attribute}.delete", message, severity="warning")
+    for field in feed.fields:
+        if field.name in before.personal and not field.pii:
+            message = f'the field "{field.name}" was personal in {earlier.origin}: now every warehouse gets it.'
+            fix = "Put its pii back, unless that is meant."
+            yield Fault("", field.path, message, fix, field.name, severity="warning")
+
+
+def schema_faults(feed: Feed, new: Parsed, *, old: Parsed, origin: str, level: Level) -> list[Fault]:
+    """Why records of one version cannot be read with the other, in the directions that the level asks for."""
+    backward = new.incompatibilities(old) if level.reads_old else ()
+    forward = old.incompatibilities(new) if level.is_read_by_old else ()
+    told = [(reason, reason.told(reader="new", writer="old")) for reason in backward]
+    told += [(reason, reason.told(reader="old", writer="new")) for reason in forward]
+    return [_incompatible(feed, reason, text=text, origin=origin) for reason, text in told]
+
+
+def answered_faults(feed: Feed, messages: list[str], *, origin: str) -> list[Fault]:
+    """A registry's refusal as faults; what it tells of its own settings and of the old schema is left out."""
+    faults = []
+    for text in messages:
+        if found := REASON.search(text):
+            place = PLACE.search(found["description"])
+            reason = Incompatibility(found["type"], place["path"] if place else "", text)
+            faults.append(_incompatible(feed, reason, text=text, origin=origin))
+        elif not text.startswith("{"):
+            faults.append(Fault("", "", f"does not fit what is in {origin}: {text}.", way_out(feed)))
+    return faults
+
+
+def _incompatible(feed: Feed, reason: Incompatibility, *, text: str, origin: str) -> Fault:
+    message = f"does not fit {origin}: {_description(text)}."
+    return Fault("", dotted(reason.path), message, FIXES.get(reason.type, "") or way_out(feed), reason.type)
+
+
+def _description(text: str) -> str:
+    """A reason's text without what stands elsewhere in a fault."""
+    found = REASON.search(text)
+    if not found:
+        return text.rstrip(".")
+    info = found["info"] or ""
+    return found["description"].rstrip(".") + (f" ({info})" if info not in found["description"] else "")
+
+
+def dotted(path: str) -> str:
+    """A JSON pointer as faults write it."""
+    return ".".join(part.replace("~1", "/").replace("~0", "~") for part in path.removeprefix("#").split("/") if part)
+
+
+def column_faults(feed: Feed, earlier: Earlier) -> Iterator[Fault]:
+    """Types that a record's reader may change and a table may not."""
+    paths = {field.name: field.path for field in feed.fields}
+    try:
+        before, now = ({each.name: each.type for each in columns(version)} for version in (earlier.feed, feed))
+    except FeedError:
+        # The field that can be no column is told as such; there is nothing to compare.
+        return
+    for name in before.keys() & now.keys():
+        try:
+            if before[name] != now[name]:
+                promote(before[name], now[name])
+        except ResolveError:
+            message = f'the field "{name}" was {before[name]} in {earlier.origin} and is {now[name]} now'
+            yield Fault("", paths[name], f"{message}: no table can change that.", way_out(feed), str(now[name]))
+
+
+def way_out(feed: Feed) -> str:
+    return f"Put it back, or write a new feed for the new records: headrace new --breaks {feed.name}"
