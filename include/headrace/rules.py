@@ -28,7 +28,7 @@ SCALAR: tuple[Kind, ...] = (*EXACT, "float")
 MOMENTS: tuple[Kind, ...] = ("date", "timestamp")
 NUMBERS: tuple[Kind, ...] = ("integer", "decimal", "float")
 MASKED: Mapping[Mask, tuple[Sequence[Kind] | None, str]] = {
-    "hash": (SCALAR, "only a single value can be hashed"),
+    "hash": (None, ""),
     "last4": (("string", "integer"), "only a text or a whole number has last four characters"),
     "year": (MOMENTS, "only a date or a timestamp has a year"),
     "null": (None, ""),

@@ -10,16 +10,30 @@ from headrace import feed
 from headrace.errors import FeedError
 
 SCHEMAS = Path(__file__).parents[2] / "schemas"
+ID = {"name": "order_id", "type": "string"}
+PRICE = {"name": "price", "type": "double"}
+FIELDS = (
+    ID,
+    PRICE,
+    {"name": "revision", "type": "long"},
+    {"name": "deleted", "type": "boolean"},
+    {"name": "status", "type": {"type": "enum", "name": "Status", "symbols": ["placed", "paid"]}},
+    {"name": "day", "type": {"type": "int", "logicalType": "date"}},
+    {"name": "placed_at", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+    {"name": "lines", "type": {"type": "array", "items": "string"}},
+    {"name": "email", "type": ["null", "string"], "default": None, "pii": "email"},
+    {"name": "address", "type": {"type": "record", "name": "Address", "fields": [{"name": "city", "type": "string"}]}},
+)
 
 
-def avro(declaration: dict[str, Any], *fields: dict[str, Any]) -> str:
-    some = fields or ({"name": "order_id", "type": "string"}, {"name": "price", "type": "double"})
-    return json.dumps({"type": "record", "name": "Order", "fields": list(some), "feed": declaration})
+def avro(declaration: Any, *fields: Any) -> str:
+    return json.dumps({"type": "record", "name": "Order", "fields": list(fields or (ID, PRICE)), "feed": declaration})
 
 
-def fault(declaration: dict[str, Any], *fields: dict[str, Any]) -> str:
+def fault(declaration: Any, *fields: Any) -> str:
     with pytest.raises(FeedError) as raised:
         feed.parse("orders.avsc", avro(declaration, *fields))
+    assert str(raised.value).splitlines() == [str(each) for each in raised.value.faults]
     return str(raised.value)
 
 
@@ -44,6 +58,12 @@ def test_a_json_schema_declares_its_feed_with_x_feed() -> None:
     clicks = feed.parse("clicks.json", json.dumps(schema))
     assert clicks.schema_type == "JSON"
     assert clicks.personal == {"id"}
+
+
+def test_hidden_files_are_no_feeds(tmp_path: Path) -> None:
+    for name in (".editor.json", "orders.avsc", "notes.txt"):
+        (tmp_path / name).write_text("{}")
+    assert [path.name for path in feed.files(tmp_path)] == ["orders.avsc"]
 
 
 def test_an_unknown_attribute_names_the_nearest_known_one() -> None:
@@ -88,7 +108,7 @@ def test_a_warehouse_cannot_do_without_the_key() -> None:
     assert 'drop names "order_id", which is part of the key, and every warehouse needs that' in fault(declared)
 
 
-def test_a_personal_key_must_be_kept_by_name() -> None:
+def test_a_personal_key_must_be_kept_or_hashed_by_name() -> None:
     personal = {"name": "order_id", "type": "string", "pii": "account"}
     told = fault({"key": ["order_id"], "warehouses": {"finance": {}}}, personal)
     assert 'does not say what becomes of "order_id", which is part of the key and personal' in told
@@ -106,6 +126,228 @@ def test_a_field_that_no_column_could_be_named_after_is_refused() -> None:
 
 def test_an_append_feed_has_no_order() -> None:
     assert "Leave order out" in fault({"key": ["order_id"], "merge": "append", "order": ["price"]})
+
+
+def test_a_hashed_key_is_a_key() -> None:
+    personal = {"name": "order_id", "type": "string", "pii": "account"}
+    declared = {"key": ["order_id"], "warehouses": {"finance": {"mask": {"order_id": "hash"}}}}
+    assert feed.parse("orders.avsc", avro(declared, personal)).personal == {"order_id"}
+
+
+def test_any_other_mask_would_let_rows_of_different_keys_fall_together() -> None:
+    declared = {"key": ["order_id"], "warehouses": {"finance": {"mask": {"order_id": "last4"}}}}
+    assert 'mask.order_id is "last4", but "order_id" is part of the key' in fault(declared)
+
+
+@pytest.mark.parametrize(
+    ("declared", "told"),
+    [
+        ({"order": ["revison"]}, 'feed.order names "revison", which is not a field. Did you mean "revision"?'),
+        ({"key": ["price"]}, 'feed.key names "price", a field of kind float; a key needs an exact, single value.'),
+        ({"key": ["lines"]}, 'feed.key names "lines", a field of kind array'),
+        ({"key": ["address"]}, 'feed.key names "address", a field of kind struct'),
+        ({"key": ["order_id", "order_id"]}, 'feed.key names "order_id" more than once'),
+        ({"order": ["lines"]}, 'feed.order names "lines", a field of kind array'),
+        ({"correctness": {"sum": ["status"]}}, 'feed.correctness.sum names "status", a field of kind string'),
+        ({"partition": {"field": "status"}}, "a partition needs a date or a timestamp"),
+        ({"partition": {"field": "day", "by": "hour"}}, 'feed.partition.by is "hour", but "day" is a date'),
+        ({"partition": {"field": "day", "by": "week"}}, '"week", which is not one of hour, day, month, year'),
+        ({"delete": {"field": "status"}}, "only a boolean deletes by being true. Name the values that delete."),
+        ({"delete": {"field": "status", "one_of": ["pait"]}}, '"pait", which "status" never is. Did you mean "paid"?'),
+        ({"delete": {"field": "revision", "one_of": ["1"]}}, 'has "1", but "revision" is a whole number'),
+        ({"merge": "append", "delete": {"field": "deleted"}}, "does not go with append, which has no deletes"),
+        ({"checks": [{"column": "price", "between": [9, 1]}]}, "feed.checks.0.between has its larger value first"),
+        ({"checks": [{"column": "price", "between": ["a", "b"]}]}, 'has "a", but "price" is a number'),
+        ({"checks": [{"column": "price", "between": [1]}]}, "feed.checks.0.between.1 is missing. It takes two values."),
+        ({"checks": [{"column": "day", "between": ["1/2/26", "2026-01-01"]}]}, '"day" is a date, such as "2026-01-31"'),
+        ({"checks": [{"column": "order_id", "matches": "("}]}, "is not a regular expression"),
+        ({"checks": [{"column": "lines", "one_of": ["a"]}]}, "this check needs a single value"),
+        ({"checks": [{"between": [0, 1]}]}, "between needs the column that it is about"),
+        ({"checks": [{"column": "price", "one_of": []}]}, "is []; it has to be at least 1 long"),
+        ({"checks": [{"column": "price", "not_null": True, "arguments": {"a": 1}}]}, "they belong to expect"),
+        ({"schedule": "*/5 * * *"}, '"*/5 * * *", which is not a cron expression. Write five fields'),
+        ({"schedule": "* * * * * *"}, "which is not a cron expression"),
+        ({"schedule": "0 0 31 2 *"}, "a date that never comes"),
+        ({"topic": {"name": "a b"}}, 'feed.topic.name is "a b"; a topic has letters'),
+        ({"topic": {"drains": {"topic": ".."}}}, 'feed.topic.drains.topic is ".."'),
+        ({"topic": {"drains": {"topic": "orders"}}}, "which is this feed's own topic"),
+        ({"topic": {"drains": {"topic": "old", "fields": {"prise": "cost"}}}}, 'names "prise", which is not a field'),
+        ({"topic": "orders"}, 'feed.topic is "orders"; it has to be an object'),
+        ({"topic": {"partitions": "3"}}, 'feed.topic.partitions is "3"; it has to be a whole number'),
+        ({"topic": {"partitions": 0}}, "is 0; it has to be at least 1"),
+        ({"topic": {"compaction": 1}}, "is 1; it has to be true or false"),
+        ({"topic": {"retention": "7 days"}}, "a duration is a whole number and a unit"),
+        ({"topic": {"largest_message": "16 parsecs"}}, "a size is a number of bytes, or a number and a unit"),
+        ({"partition": {}}, "feed.partition.field is missing: a date or timestamp field."),
+        ({"warehouses": {"Finance": {}}}, "feed.warehouses.Finance is no name of a warehouse"),
+        ({"warehouses": {"finance": {"mask": {"status": "year"}}}}, "only a date or a timestamp has a year"),
+        ({"warehouses": {"finance": {"mask": {"day": "last4"}}}}, "has last four characters"),
+        ({"warehouses": {"finance": {"mask": {"email": "hsah"}}}}, 'Did you mean "hash"?'),
+        ({"warehouses": {"finance": {"keep": ["email"], "mask": {"email": "hash"}}}}, "and also masks it"),
+        ({"alerts": {"to": ["somebody"]}}, 'names "somebody", which is not a mail address'),
+        ({"merge": "patch"}, 'feed.merge is "patch", which is not supported by this version yet'),
+        (
+            {"checks": [{"column": "price", "not_null": True, "severity": "quarantine"}]},
+            "not supported by this version",
+        ),
+    ],
+)
+def test_a_declaration_that_does_not_fit_its_fields_is_explained(declared: dict[str, Any], told: str) -> None:
+    assert told in fault({"key": ["order_id"], **declared}, *FIELDS)
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        {"order": ["revision"], "merge": "first"},
+        {"delete": {"field": "deleted"}},
+        {"delete": {"field": "status", "one_of": ["placed"]}},
+        {"partition": {"field": "placed_at", "by": "hour"}, "schedule": "@daily"},
+        {"checks": [{"column": "order_id", "matches": r"^\p{L}+$"}]},
+        {"checks": [{"column": "day", "between": ["2026-01-01", "2026-02-01"]}]},
+        {"topic": {"name": "shop.orders-2", "retention": "forever", "largest_message": "16 MiB", "compaction": True}},
+        {"topic": {"drains": {"topic": "old_orders", "fields": {"price": "cost"}}}},
+        {"warehouses": {"finance": {"mask": {"email": "hash", "day": "year", "status": "null", "address": "hash"}}}},
+        {"retention": {"archive": "10d"}, "runs": {"retries": 0, "time_limit": "90s"}},
+        {"alerts": {"to": ["a@b.c"], "lag": 5}},
+    ],
+)
+def test_a_declaration_that_fits_is_taken(declared: dict[str, Any]) -> None:
+    feed.parse("orders.avsc", avro({"key": ["order_id"], **declared}, *FIELDS))
+
+
+def test_a_broken_attribute_does_not_hide_what_is_wrong_elsewhere() -> None:
+    checks = [{"column": "price"}, {"column": "prise", "not_null": True}]
+    declared = {
+        "key": "order_id",
+        "ordr": [],
+        "partition": {"by": "day"},
+        "checks": checks,
+        "correctness": {"sum": ["x"]},
+    }
+    paths = [each.path for each in feed.read("orders.avsc", avro(declared)).faults]
+    broken = ["feed.checks.0", "feed.key", "feed.ordr", "feed.partition.field"]
+    assert sorted(paths) == sorted([*broken, "feed.checks.1.column", "feed.correctness.sum"])
+
+
+def test_a_broken_schema_does_not_hide_a_misspelt_attribute() -> None:
+    text = json.dumps({"type": "enum", "fields": [{"type": "string"}], "feed": {"key": ["id"], "ordr": ["x"]}})
+    assert [each.path for each in feed.read("orders.avsc", text).faults] == ["feed.ordr", "type"]
+
+
+def test_a_list_that_was_forgotten_is_written_down() -> None:
+    assert 'feed.key is "order_id"; it has to be a list. Write ["order_id"].' in fault({"key": "order_id"})
+
+
+@pytest.mark.parametrize(
+    ("file", "schema", "fix"),
+    [
+        ("orders.avsc", {"type": "record", "x-feed": {}}, 'Did you mean "x-feed"? Rename it.'),
+        ("orders.json", {"type": "object", "feed": {}}, 'Did you mean "feed"? Rename it.'),
+        ("orders.avsc", {"type": "record", "fed": {}}, 'Did you mean "fed"? Rename it.'),
+    ],
+)
+def test_a_declaration_under_another_name_is_recognised(file: str, schema: dict[str, Any], fix: str) -> None:
+    told = feed.read(file, json.dumps(schema)).faults[0]
+    assert (told.message, told.fix) == (f"{feed.ATTRIBUTES[feed.SUFFIXES[Path(file).suffix]]} is missing.", fix)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('{"feed": {}, "feed": {}}', '"feed" stands twice in one object'),
+        ('{"feed": NaN}', "NaN is not JSON"),
+        ("[]", "a schema is a JSON object; got []"),
+        ("[" * 100_000, "is nested too deeply to be read"),
+        ('{"a":' * 100_000, "is nested too deeply to be read"),
+    ],
+)
+def test_text_that_only_some_would_read_is_refused(text: str, told: str) -> None:
+    assert told in " ".join(str(each) for each in feed.read("orders.avsc", text).faults)
+
+
+def test_a_file_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "orders.avsc").write_bytes(b'{"doc": "\xff"}')
+    with pytest.raises(FeedError, match=r"orders.avsc: byte 9 is not UTF-8"):
+        feed.load(tmp_path / "orders.avsc")
+
+
+def test_a_file_of_another_kind_is_no_feed(tmp_path: Path) -> None:
+    with pytest.raises(FeedError, match=r"ends in .avsc or .json, not '.yaml'"):
+        feed.parse("orders.yaml", "{}")
+
+
+def test_two_fields_that_differ_only_in_case_are_refused() -> None:
+    assert 'the field "ORDER_ID" has the name of "order_id"' in fault(
+        {"key": ["order_id"]}, ID, {**ID, "name": "ORDER_ID"}
+    )
+
+
+@pytest.mark.parametrize("note", ["PII", "x-pii", "Pii"])
+def test_a_personal_note_that_nobody_would_read_is_refused(note: str) -> None:
+    assert 'Did you mean "pii"?' in fault({"key": ["order_id"]}, {**ID, note: "account"})
+
+
+@pytest.mark.parametrize("value", [True, "", 1, None])
+def test_a_personal_note_says_the_kind(value: object) -> None:
+    assert "it is a word for the kind of personal data, or false" in fault({"key": ["order_id"]}, {**ID, "pii": value})
+
+
+def test_the_description_of_a_declaration_goes_before_the_schemas_own() -> None:
+    schema = {"type": "record", "name": "Order", "doc": "The schema's.", "fields": [ID], "feed": {"key": ["order_id"]}}
+    assert feed.parse("orders.avsc", json.dumps(schema)).doc == "The schema's."
+    schema["feed"] = {"key": ["order_id"], "description": "The feed's."}
+    assert feed.parse("orders.avsc", json.dumps(schema)).doc == "The feed's."
+
+
+def test_personal_data_deep_inside_makes_its_column_personal() -> None:
+    street = {"type": "record", "name": "Street", "fields": [{"name": "name", "type": "string", "pii": "address"}]}
+    home = {
+        "type": "record",
+        "name": "Home",
+        "fields": [{"name": "streets", "type": {"type": "array", "items": street}}],
+    }
+    again = {"name": "work", "type": ["null", {"type": "map", "values": "Home"}]}
+    orders = feed.parse("orders.avsc", avro({"key": ["order_id"]}, ID, {"name": "home", "type": home}, again, PRICE))
+    assert orders.personal == {"home", "work"}
+
+
+def test_a_record_that_contains_itself_twice_is_read_in_no_time() -> None:
+    node = {
+        "type": "record",
+        "name": "Node",
+        "fields": [{"name": side, "type": ["null", "Node"]} for side in "abcdefgh"],
+    }
+    assert (
+        feed.parse("orders.avsc", avro({"key": ["order_id"]}, ID, {"name": "tree", "type": node})).personal
+        == frozenset()
+    )
+
+
+def test_a_json_schemas_notes_behind_references_count() -> None:
+    schema = {
+        "x-feed": {"key": ["id"], "partition": {"field": "at"}},
+        "allOf": [{"$ref": "#/$defs/Base"}],
+        "properties": {
+            "id": {"$ref": "#/$defs/Id"},
+            "home": {"type": ["object", "null"], "properties": {"street": {"$ref": "#/$defs/Street"}}},
+            "friend": {"anyOf": [{"type": "null"}, {"$ref": "#"}]},
+        },
+        "required": ["id"],
+        "$defs": {
+            "Id": {"type": "string", "description": "Identifies it."},
+            "Street": {"type": "string", "pii": "address"},
+            "Base": {"properties": {"at": {"type": "string", "format": "date-time"}}, "required": ["at"]},
+        },
+    }
+    people = feed.parse("people.json", json.dumps(schema))
+    found = {field.name: (field.kind, field.nullable, field.doc, field.pii) for field in people.fields}
+    assert found == {
+        "id": ("string", False, "Identifies it.", None),
+        "home": ("struct", True, None, "address"),
+        "friend": ("unknown", True, None, "address"),
+        "at": ("timestamp", False, None, None),
+    }
 
 
 def test_a_check_has_exactly_one_form() -> None:
