@@ -7,6 +7,7 @@ from rich.console import Console
 
 from headrace import __version__
 from headrace.cli.lint import lint
+from headrace.cli.new import new
 from headrace.cli.register import register
 from headrace.errors import HeadraceError
 
@@ -17,6 +18,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command()(lint)
+app.command()(new)
 app.command()(register)
 
 

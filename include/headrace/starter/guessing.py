@@ -1,0 +1,49 @@
+"""Guessing what a schema does not say: the key, and the field that counts a row's versions."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from headrace.errors import FeedError
+from headrace.fault import nearest
+
+IDENTITY = re.compile(r"(?:.*_)?(?:id|uuid|guid|key)|.*(?:Id|ID|Uuid|Key)")
+VERSION = re.compile(r"(?:.*_)?(?:revision|version|sequence|seq|sequence_number|lsn)|.*(?:Revision|Version|Sequence)")
+
+
+def key(candidates: Sequence[str], *, feed: str) -> str | None:
+    """The field that seems to identify a row, by its name: `id`, then the feed's own id, then any id."""
+    own = {f"{name}_id".lower() for name in (feed, feed.removesuffix("s"))}
+    names = [name for name in candidates if IDENTITY.fullmatch(name)]
+    ranked = sorted(names, key=lambda name: (name.lower() != "id", _words(name) not in own, names.index(name)))
+    return ranked[0] if ranked else None
+
+
+def order(candidates: Iterable[str]) -> str | None:
+    """The field that seems to count the versions of a row; a wall clock never does."""
+    return next((name for name in candidates if VERSION.fullmatch(name)), None)
+
+
+def tells_apart(names: Sequence[str], records: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether no two different records have the same values in these fields."""
+    different = {repr(sorted(record.items(), key=str)): record for record in records}.values()
+    return len({repr([record.get(name) for name in names]) for record in different}) == len(different)
+
+
+def known(names: Sequence[str], fields: Sequence[str], *, option: str) -> list[str]:
+    """The fields that somebody named; one that is none is refused."""
+    for name in names:
+        if name not in fields:
+            raise FeedError(f'{option} names "{name}", which is not a field. {nearest(name, fields)}')
+    return list(names)
+
+
+def keyless(feed: str, fields: Sequence[str]) -> FeedError:
+    return FeedError(
+        f"{feed}: no field is sure to have a value that identifies a row. Say which: --key FIELD, one of "
+        f"{', '.join(fields)}."
+    )
+
+
+def _words(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
