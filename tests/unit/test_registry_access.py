@@ -25,7 +25,7 @@ OURS = frozenset({"airflow.example.com"})
         ("POST", "/subjects/a/versions/", "POST"),
         ("POST", "/subjects/a/b", "POST"),
         ("POST", "/anything", "POST"),
-        ("POST", "/", "POST"),
+        ("POST", "/", None),
         ("PUT", "/config", "PUT"),
         ("PUT", "/mode/a", "PUT"),
         ("PATCH", "/config", "PUT"),

@@ -21,6 +21,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from headrace.registry import access
 from headrace.registry.access import Change, Tokens, Unauthorized
+from headrace.registry.paths import moved
 
 CONTENT_TYPE = "application/vnd.schemaregistry.v1+json"
 PERMISSIONS: Mapping[Change, str] = {"POST": "create", "PUT": "edit", "DELETE": "delete"}
@@ -102,9 +103,13 @@ def _permits(user: BaseUser, wanted: Change) -> bool:
 
 
 def inner_path(scope: Scope) -> str:
-    """The path inside the application, as its own router sees it."""
-    path: str = scope["path"]
-    return path.removeprefix(scope.get("root_path", ""))
+    """The path as the application's own routes read it: what is guarded must be what is served."""
+    raw: bytes = scope.get("raw_path") or scope["path"].encode()
+    path = raw.decode("latin-1").removeprefix(scope.get("root_path", ""))
+    try:
+        return moved(path, "")[0]
+    except ValueError:
+        return path
 
 
 def _hosts(request: Request) -> frozenset[str]:

@@ -15,7 +15,7 @@ def _field(label: str, description: str, *, type_: str = "string", **schema: obj
 
 
 FIELDS: Mapping[str, Any] = {
-    "token": _field("Token", "In place of user and password: sent as `Authorization: Bearer`.", format="password"),
+    "token": _field("Token", "In place of user and password: sent as Authorization: Bearer.", format="password"),
     "ca_file": _field("CA file", "Certificates of who may sign the server's; the usual ones if empty."),
     "certificate_file": _field("Certificate file", "Our own certificate, where the server asks for one."),
     "key_file": _field("Key file", "The private key of our certificate."),

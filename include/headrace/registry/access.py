@@ -33,7 +33,7 @@ def change(method: str, path: str) -> Change | None:
         return None
     if method == "POST":
         match path.strip("/").split("/"):
-            case ["subjects", _] | ["compatibility", *_]:
+            case [""] | ["subjects", _] | ["compatibility", *_]:
                 return None
         return "POST"
     return "DELETE" if method == "DELETE" else "PUT"

@@ -16,6 +16,7 @@ from headrace.feed import ATTRIBUTES, SUFFIXES, Feed, SchemaType
 from headrace.registry.metadata import properties
 from headrace.registry.registered import Registered
 from headrace.registry.schema import SchemaText
+from headrace.registry.subject import names_context
 
 NAME_PROPERTY = "headrace.feed"
 """The property, in a schema's metadata, that names a feed which is not named like its topic."""
@@ -127,8 +128,8 @@ def _parsed(file: str, text: str) -> Feed:
 
 
 def is_of_values(subject: str) -> bool:
-    """Whether a subject is of a topic's values; keys declare no feeds."""
-    return subject.endswith(layout.subject(""))
+    """Whether a subject is of a topic's values; neither keys nor other contexts, which hold copies, declare feeds."""
+    return subject.endswith(layout.subject("")) and not names_context(subject)
 
 
 def _declares(schema: SchemaText) -> bool:
