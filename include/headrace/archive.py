@@ -1,5 +1,6 @@
 """The archive's files: envelopes as Parquet under names of their own, committed with the heads in one snapshot."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,8 +29,16 @@ TIMESTAMP_TYPES = {TIMESTAMP_CREATE_TIME: "create", TIMESTAMP_LOG_APPEND_TIME: "
 
 
 def archive_of(feed: Feed, lake: Lake) -> Table:
-    """The feed's archive table, made at its first extract."""
-    return lake.ensure(layout.archive_table(feed.name), record.SCHEMA, spec=record.SPEC, properties=record.PROPERTIES)
+    """The feed's archive table, made at its first extract; with one more column once the feed drains a topic."""
+    name = layout.archive_table(feed.name)
+    table = lake.ensure(name, record.SCHEMA, spec=record.SPEC, properties=record.PROPERTIES)
+    if feed.declaration.topic.drains and record.AFTER not in table.schema().column_names:
+        try:
+            with table.update_schema() as update:
+                update.add_column(record.AFTER, record.AFTER_TYPE, doc=record.AFTER_DOC)
+        except CommitFailedException as error:
+            raise MovedError(f"archive of {feed.name}: another extract changed it meanwhile. Run it again.") from error
+    return table
 
 
 @dataclass
@@ -86,10 +95,12 @@ class Archive:
     topic: str
     drains: str | None = None
     """The drained topic, whose partitions have mirrored numbers here."""
+    drained: Mapping[int, int] = field(default_factory=dict)
+    """How far the drained topic is archived with this plan, by mirrored partition."""
 
     def write(self, envelopes: Envelopes, *, plan_name: str) -> DataFile:
         """Put one file under its own name, which must not be there yet, and describe it for the commit."""
-        table = envelopes.table()
+        table = self._placed(envelopes)
         hour = record.hour_start(envelopes.hour) if envelopes.hour is not None else None
         topic, partition = self.origin(envelopes.partition)
         key = layout.archive_key(
@@ -100,6 +111,16 @@ class Archive:
         bucket, _, object_key = path.removeprefix("s3://").partition("/")
         self.lake.s3.put_object(Bucket=bucket, Key=object_key, Body=body, IfNoneMatch="*")
         return data_file(self.table, path, size=len(body), metadata=metadata)
+
+    def _placed(self, envelopes: Envelopes) -> pa.Table:
+        """The envelopes; where two topics meet, each tombstone of the own one with what it came after."""
+        table = envelopes.table()
+        if record.AFTER not in self.table.schema().column_names:
+            return table
+        heads = list(self.drained.items()) if envelopes.partition >= 0 and self.drained else None
+        after = [heads if message.value() is None else None for message in envelopes.messages]
+        column = schema_to_pyarrow(self.table.schema()).field(record.AFTER)
+        return table.append_column(column, pa.array(after, column.type))
 
     def origin(self, partition: int) -> tuple[str, int]:
         """The topic and Kafka's own partition behind a number of the archive."""

@@ -16,6 +16,7 @@ from pyiceberg.types import (
     IntegerType,
     ListType,
     LongType,
+    MapType,
     NestedField,
     StringType,
     StructType,
@@ -46,6 +47,15 @@ SCHEMA = Schema(
     NestedField(7, "value", BinaryType(), doc="Null for a tombstone, which is not the same as empty."),
     NestedField(8, "headers", ListType(element_id=10, element_type=_HEADER, element_required=True)),
     NestedField(9, "hour", TimestamptzType(), doc="The hour of the timestamp; null when it is implausible."),
+)
+
+AFTER = "after"
+"""A column that only an archive of two topics has; ids are given when it is added."""
+
+AFTER_TYPE = MapType(key_id=1, key_type=IntegerType(), value_id=2, value_type=LongType(), value_required=True)
+AFTER_DOC = (
+    "For a tombstone of the own topic: the drained topic's heads, by mirrored partition, when it was archived. "
+    "Everything before them came before it, whatever the two topics' offsets say."
 )
 
 SPEC = PartitionSpec(

@@ -160,7 +160,8 @@ def extract(feed: Feed, *, lake: Lake, kafka: Config, limits: Limits) -> Extract
     if not planned.spans and not planned.drained:
         return Extracted(0, 0, planned.heads)
     drains = drained.name if drained else None
-    archive = Archive(lake, table, feed.topic, drains)
+    below = {number: offset for number, offset in planned.heads.next.items() if number < 0}
+    archive = Archive(lake, table, feed.topic, drains, below)
     files, records = [], 0
     for envelopes in group(_read(kafka, planned, own=feed.topic, drains=drains), limits=limits, drains=drains):
         records += len(envelopes.messages)
