@@ -142,11 +142,13 @@ class Declaration(Declared):
     key: Names = Field(description="The fields that identify a row.")
     owner: str = Field(default="data", description="The team that answers for this feed.")
     description: str | None = Field(default=None, description="What the feed holds; the schema's own doc if not given.")
-    order: list[str] = Field(default_factory=list, description="The fields that decide which version of a row wins.")
+    order: list[str] = Field(
+        default_factory=list, description="The fields that decide which version wins, else offsets do."
+    )
     merge: Merge = Field(default="latest", description="How versions of one key become one row.")
     delete: Delete | None = Field(default=None, description="Which versions delete their row, besides tombstones.")
     topic: Topic = Field(default_factory=Topic, description="The Kafka topic.")
-    partition: Partition | None = Field(default=None, description="No partitions if not given.")
+    partition: Partition | None = Field(default=None, description="How the clean table is partitioned, if at all.")
     schedule: str = Field(default="*/5 * * * *", description="When the feed runs, as a cron expression in UTC.")
     correctness: Correctness = Field(
         default_factory=Correctness, description="The aggregates that must be equal in every store."
