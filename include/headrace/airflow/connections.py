@@ -1,6 +1,9 @@
-"""Airflow connections as the plain values that the library takes; the one place that reads secrets."""
+"""Airflow connections as the plain values that the library takes; the one place that reads secrets.
 
-from typing import Any
+The lake and the warehouses are imported inside the functions: the DAG processor uses the others, and forks a lot.
+"""
+
+from typing import TYPE_CHECKING, Any
 
 from airflow.providers.apache.kafka.hooks.base import KafkaBaseHook
 from airflow.providers.apache.spark.hooks.spark_connect import SparkConnectHook
@@ -10,11 +13,13 @@ from headrace import layout
 from headrace.database import Database
 from headrace.errors import SettingsError
 from headrace.kafka.topic import Config
-from headrace.lake import Lake, Storage
-from headrace.masks import MaskKey
 from headrace.registry.store import Store
 from headrace.settings import Settings
-from headrace.warehouses.postgres import PostgresWarehouse
+
+if TYPE_CHECKING:
+    from headrace.lake import Lake, Storage
+    from headrace.masks import MaskKey
+    from headrace.warehouses.postgres import PostgresWarehouse
 
 
 class KafkaConfigHook(KafkaBaseHook):
@@ -29,11 +34,15 @@ def kafka() -> Config:
     return config
 
 
-def lake(settings: Settings) -> Lake:
+def lake(settings: Settings) -> "Lake":
+    from headrace.lake import Lake
+
     return Lake(settings.catalog, settings.lake, database(layout.CATALOG_CONNECTION), storage())
 
 
-def storage() -> Storage:
+def storage() -> "Storage":
+    from headrace.lake import Storage
+
     connection = BaseHook.get_connection(layout.S3_CONNECTION)
     extra = connection.extra_dejson
     return Storage(
@@ -48,11 +57,13 @@ def registry() -> Store:
     return Store(database(layout.REGISTRY_STORE_CONNECTION))
 
 
-def warehouse(name: str) -> PostgresWarehouse:
+def warehouse(name: str) -> "PostgresWarehouse":
+    from headrace.warehouses.postgres import PostgresWarehouse
+
     return PostgresWarehouse(name, database(layout.warehouse_connection(name)), layout.reader_role(name))
 
 
-def mask_key() -> MaskKey:
+def mask_key() -> "MaskKey":
     return bytes(_needed(layout.MASKS_CONNECTION, "password"), "utf-8")
 
 

@@ -3,64 +3,101 @@
 import contextlib
 import json
 import sys
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from headrace import feed
+from headrace.errors import FeedError
 from headrace.feed import Feed
 from headrace.settings import Settings
 
-
-@dataclass(frozen=True)
-class Registration:
-    """A feed file as the registry and the broker now know it."""
-
-    feed: str
-    subject: str
-    version: int
-    id: int
-    topic: str
+if TYPE_CHECKING:
+    from headrace.airflow.registration import Registration
 
 
 def register(
     files: Annotated[list[Path] | None, typer.Argument(help="Feed files; all of the schemas folder if none.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would be registered or refused.")] = False,
     json_: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Register feed files: a version in the schema registry, and the topic if the broker has none.
 
-    Doing so again changes nothing. Example: headrace register schemas/orders.avsc
+    Each file is on its own: one that is wrong, or not compatible with what is registered, keeps no other back. Doing so
+    again changes nothing. Exit code 1: a file was refused. Example: headrace register schemas/orders.avsc
     """
-    feeds = [feed.load(path) for path in files or feed.files(Settings().schemas)]
+    feeds, faulty = _read(files or feed.files(Settings().schemas))
     # Airflow logs to standard output, which belongs to our own answer.
     with contextlib.redirect_stdout(sys.stderr):
-        registrations = _register(feeds)
+        done = _register(feeds, dry_run=dry_run)
     if json_:
-        print(json.dumps([asdict(registration) for registration in registrations]))
+        print(json.dumps([*map(_as_json, done), *({"feed": name, "reasons": [why]} for name, why in faulty.items())]))
     else:
-        _show(registrations)
+        _show(done, faulty, dry_run=dry_run)
+    if faulty or not all(each.is_good for each in done):
+        sys.exit(1)
 
 
-def _register(feeds: list[Feed]) -> list[Registration]:
-    from headrace.airflow import connections
-    from headrace.kafka import topic
+def _read(paths: Sequence[Path]) -> tuple[list[Feed], dict[str, str]]:
+    """The feeds that lint finds no error in, and why the others are none, by name."""
+    from headrace.airflow.intake import sound
 
-    store, kafka, done = connections.registry(), connections.kafka(), []
-    store.prepare()
-    for each in feeds:
-        wanted = each.declaration.topic
-        registered = store.register(each.subject, each.schema_type, text=json.dumps(each.schema))
-        topic.create(kafka, each.topic, partitions=wanted.partitions, replication=wanted.replication)
-        done.append(Registration(each.name, each.subject, registered.version, registered.id, each.topic))
+    feeds: list[Feed] = []
+    faulty: dict[str, str] = {}
+    for path in paths:
+        try:
+            feeds.append(sound(path.name, path.read_text(encoding="utf-8")))
+        except FeedError as error:
+            faulty[path.stem] = str(error)
+        except UnicodeDecodeError:
+            faulty[path.stem] = "\n".join(map(str, feed.read_file(path).faults))
+    return feeds, faulty
+
+
+def _register(feeds: Sequence[Feed], *, dry_run: bool) -> "list[Registration]":
+    from headrace.airflow import connections, registration, variables
+
+    store = connections.registry()
+    if dry_run:
+        store.prepare()
+        return registration.compare(feeds, store=store)
+    done = registration.register(feeds, store=store, kafka=connections.kafka())
+    variables.sync(store)
     return done
 
 
-def _show(registrations: list[Registration]) -> None:
-    table = Table("feed", "subject", "version", "id", "topic", box=None)
-    for each in registrations:
-        table.add_row(each.feed, each.subject, str(each.version), str(each.id), each.topic)
-    Console().print(table)
+def _as_json(registration: "Registration") -> dict[str, object]:
+    return {**asdict(registration), "drifts": [str(drift) for drift in registration.drifts]}
+
+
+def _show(done: "Sequence[Registration]", faulty: dict[str, str], *, dry_run: bool) -> None:
+    """A table of all feeds, then what is wrong and where the broker differs, one line each."""
+    table = Table("feed", "outcome", "subject", "version", "id", "topic", box=None)
+    for each in done:
+        numbers = (str(number or "") for number in (each.version, each.id))
+        table.add_row(each.feed, _outcome(each, dry_run=dry_run), each.subject, *numbers, each.topic)
+    for name in faulty:
+        table.add_row(name, Text("wrong", "bold red"))
+    console = Console(soft_wrap=True, highlight=False)
+    console.print(table)
+    for each in done:
+        for line in (*each.reasons, *([each.silence] if each.silence else []), *map(str, each.drifts)):
+            console.print(line, markup=False)
+    for why in faulty.values():
+        console.print(why, markup=False)
+
+
+def _outcome(registration: "Registration", *, dry_run: bool) -> Text:
+    if registration.silence:
+        return Text("no answer", "yellow")
+    if registration.reasons:
+        return Text("refused", "bold red")
+    if not registration.is_new:
+        return Text("unchanged", "dim")
+    return Text("would be new" if dry_run else "registered", "green")
