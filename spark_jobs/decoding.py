@@ -2,28 +2,44 @@
 
 import json
 from collections.abc import Callable, Mapping
-from functools import reduce
 
 import pyarrow as pa
+from pyiceberg.types import IcebergType, ListType, MapType, StructType, UUIDType
+from pyspark import cloudpickle
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.avro.functions import from_avro
 
+from headrace import json_text
+from headrace.columns import JsonText, field_types
+from headrace.columns.avro_names import resolved
 from headrace.quarantine import Reason
-from headrace.stages.transform import TransformPlan
+from headrace.stages.transform import TransformPlan, spark_type
+from spark_jobs import avro_rows, json_rows
+from spark_jobs.fitness import any_of, unfit
+from spark_jobs.json_rows import Shape, rows
+from spark_jobs.projection import lost, projected
 
-CORRUPT = "_corrupt"
 FRAME_BYTES = 5
 JSON_RECORDS_PER_WORKER = 50_000
 """A Python worker takes a second to start: fewer records than this are not worth another one."""
 
+Types = Mapping[str, IcebergType]
+UNDECODABLE = Reason.UNDECODABLE.value
+
+# Spark's workers have none of our code: what they run of it is sent to them.
+for module in (json_rows, json_text):
+    cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
+
 
 def decoded(records: DataFrame, plan: TransformPlan) -> DataFrame:
     """The records with `schema_id`, the struct `row` (null for a tombstone) and, where one is rejected, `reason`."""
+    types = field_types(plan.schema_type, json.loads(plan.reader))
     framed = records.withColumns({"schema_id": schema_id(F.col("value")), "payload": payload(F.col("value"))})
-    rows = _avro(framed, plan) if plan.schema_type == "AVRO" else _json(framed, plan)
-    keyed = rows.withColumn("row", F.when(F.col("value").isNull(), tombstone_row(plan)).otherwise(F.col("row")))
-    return keyed.withColumn("reason", reason(plan)).drop("payload", "fault")
+    read = _avro(framed, plan, types) if plan.schema_type == "AVRO" else _json(framed, plan, types)
+    for id_, writer in plan.drained.items():
+        read = _drained(read, plan, types, writer=(id_, writer))
+    keyed = read.withColumn("row", F.when(F.col("value").isNull(), tombstone_row(plan, types)).otherwise(F.col("row")))
+    return keyed.withColumn("reason", reason(plan, types)).drop("payload", "fault")
 
 
 def schema_id(value: Column) -> Column:
@@ -36,26 +52,96 @@ def payload(value: Column) -> Column:
     return value.substr(F.lit(FRAME_BYTES + 1), F.length(value))
 
 
-def _avro(framed: DataFrame, plan: TransformPlan) -> DataFrame:
+def _avro(framed: DataFrame, plan: TransformPlan, types: Types) -> DataFrame:
     """One pass whatever number of versions is mixed: each record meets only the branch of its own id."""
-    options = {"mode": "PERMISSIVE", "avroSchema": plan.reader}
-    row = _by_id(plan.writers, lambda writer: from_avro(F.col("payload"), writer, options))
-    # A record that does not decode comes back as a row of nulls.
-    empty = F.coalesce(*(row[name].cast("string") for name in plan.columns)).isNull()
-    return framed.withColumns({"row": _typed(row, plan), "fault": F.when(empty, F.lit(Reason.UNDECODABLE.value))})
-
-
-def _json(framed: DataFrame, plan: TransformPlan) -> DataFrame:
-    """Every record is validated against the schema that it was written with, then read by the feed's own."""
-    shape = ", ".join([f"`{name}` {type_}" for name, type_ in plan.columns.items()] + [f"{CORRUPT} string"])
-    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
-    row = F.from_json(F.col("payload").cast("string"), shape, options)
-    workers = 1 + sum(next_ - first for first, next_ in plan.spans.values()) // JSON_RECORDS_PER_WORKER
-    judged = framed.coalesce(workers).withColumn(
-        "fault", _by_id(plan.writers, lambda writer: validity(writer)(F.col("payload")))
+    read = _by_id(plan.writers, lambda writer: avro_rows.read(F.col("payload"), writer=writer, reader=plan.reader))
+    named = _avro_fields(F.col("read"), plan.reader)
+    return (
+        framed.withColumn("read", read)
+        .withColumns(
+            {"row": _struct(named, types), "fault": F.when(_is_empty(F.col("read"), types), F.lit(UNDECODABLE))}
+        )
+        .drop("read")
     )
-    unread = F.when(row[CORRUPT].isNotNull(), F.lit(Reason.INVALID.value))
-    return judged.withColumns({"row": _typed(row, plan), "fault": F.coalesce("fault", unread)})
+
+
+def _avro_fields(read: Column, schema: str) -> dict[str, Column]:
+    """The fields of a record that Spark has read, in their columns' types."""
+    fields = resolved(json.loads(schema), [])["fields"]
+    return {field["name"]: avro_rows.typed(read[field["name"]], field["type"]) for field in fields}
+
+
+def _is_empty(read: Column, types: Types) -> Column:
+    """A record that does not decode comes back as a row of nulls."""
+    return F.coalesce(*(read[name].cast("string") for name in types)).isNull()
+
+
+def _json(framed: DataFrame, plan: TransformPlan, types: Types) -> DataFrame:
+    """Every record is validated against the schema that it was written with, then read by the feed's own."""
+    workers = 1 + sum(next_ - first for first, next_ in plan.spans.values()) // JSON_RECORDS_PER_WORKER
+    read = framed.coalesce(workers).withColumn("read", _json_read(plan.writers, types))
+    return read.withColumns({"row": F.col("read.row"), "fault": F.col("read.fault")}).drop("read")
+
+
+def _json_read(writers: Mapping[int, str], types: Types) -> Column:
+    """The row and the fault of each record that one of the writers wrote."""
+    whole = ("struct", {name: shape(type_) for name, type_ in types.items()})
+    fields = ", ".join(f"`{name}`: {spark_type(type_)}" for name, type_ in types.items())
+
+    @F.arrow_udf(f"struct<fault: string, row: struct<{fields}>>")  # type: ignore[attr-defined, untyped-decorator]
+    def read(ids: pa.Array, texts: pa.Array) -> pa.Array:
+        return rows(ids.to_pylist(), texts.to_pylist(), writers=writers, shape=whole)
+
+    return read(F.col("schema_id"), F.col("payload"))  # type: ignore[no-any-return]
+
+
+def shape(type_: IcebergType) -> Shape:
+    """A type as the workers take it, who know no Iceberg."""
+    match type_:
+        case StructType(fields=fields):
+            return "struct", {field.name: shape(field.field_type) for field in fields}
+        case ListType():
+            return "list", shape(type_.element_type)
+        case MapType():
+            return "map", shape(type_.value_type)
+        case JsonText():
+            return "json"
+    return str(type_)
+
+
+def _drained(read: DataFrame, plan: TransformPlan, types: Types, *, writer: tuple[int, str]) -> DataFrame:
+    """Records of a drained topic, decoded by their own schema and projected by name; a cast that loses is no cast."""
+    id_, schema = writer
+    mine = (F.col("partition") < 0) & (F.col("schema_id") == id_)
+    before = field_types(plan.schema_type, json.loads(schema))
+    if plan.schema_type == "AVRO":
+        old = F.when(mine, avro_rows.read(F.col("payload"), writer=schema, reader=schema))
+        named, fault = _avro_fields(F.col("old"), schema), F.when(_is_empty(F.col("old"), before), F.lit(UNDECODABLE))
+        absent = avro_rows.defaults(resolved(json.loads(plan.reader), [])["fields"])
+    else:
+        old = _json_read({id_: schema}, before)
+        named, fault, absent = {name: F.col("old.row")[name] for name in before}, F.col("old.fault"), {}
+    sources = {name: plan.renames.get(name, name) for name in types}
+    row = {
+        name: projected(named[source], before[source], types[name])
+        if source in before
+        else absent.get(name, F.lit(None))
+        for name, source in sources.items()
+    }
+    loses = any_of(
+        lost(named[source], before[source], types[name]) for name, source in sources.items() if source in before
+    )
+    faulty = F.coalesce(fault, F.when(loses, F.lit(UNDECODABLE)))
+    return (
+        read.withColumn("old", old)
+        .withColumns(
+            {
+                "row": F.when(mine, _struct(row, types)).otherwise(F.col("row")),
+                "fault": F.when(mine, faulty).otherwise(F.col("fault")),
+            }
+        )
+        .drop("old")
+    )
 
 
 def _by_id(writers: Mapping[int, str], branch: Callable[[str], Column]) -> Column:
@@ -68,69 +154,42 @@ def _by_id(writers: Mapping[int, str], branch: Callable[[str], Column]) -> Colum
     return chosen
 
 
-def _typed(row: Column, plan: TransformPlan) -> Column:
-    return F.struct(*(row[name].cast(type_).alias(name) for name, type_ in plan.columns.items()))
+def _struct(values: Mapping[str, Column], types: Types) -> Column:
+    """A row of all columns; null where there is no value."""
+    return F.struct(
+        *(values.get(name, F.lit(None)).cast(spark_type(type_)).alias(name) for name, type_ in types.items())
+    )
 
 
-def validity(schema: str) -> Callable[[Column], Column]:
-    """A function over Arrow batches that names the fault of each JSON text, compiled once per batch."""
-
-    # Nested, so that it travels to the workers by value: they need the validator but none of our code.
-    @F.arrow_udf("string")  # type: ignore[attr-defined, untyped-decorator]
-    def fault(texts: pa.Array) -> pa.Array:
-        import jsonschema_rs
-
-        validator = jsonschema_rs.validator_for(json.loads(schema), validate_formats=True)
-
-        def refuse(constant: str) -> None:
-            raise ValueError(f"{constant} is not JSON")
-
-        def judge(text: bytes | None) -> str | None:
-            if text is None:
-                return None
-            try:
-                return None if validator.is_valid(json.loads(text, parse_constant=refuse)) else "invalid"
-            except (ValueError, RecursionError):  # no JSON, half a character, or brackets without end
-                return "undecodable"
-
-        return pa.array([judge(text) for text in texts.to_pylist()], pa.string())
-
-    return fault  # type: ignore[no-any-return]
-
-
-def tombstone_row(plan: TransformPlan) -> Column:
+def tombstone_row(plan: TransformPlan, types: Types) -> Column:
     """A tombstone has no fields but its key, which the Kafka key tells: its text, or a JSON object for several."""
     text = F.col("key").cast("string")
     if len(plan.key) == 1:
-        keys = {plan.key[0]: F.expr(f"try_cast(cast(key as string) as {plan.columns[plan.key[0]]})")}
+        keys = {plan.key[0]: text.try_cast(plan.columns[plan.key[0]])}
     else:
         shape = ", ".join(f"`{name}` {plan.columns[name]}" for name in plan.key)
         parsed = F.from_json(text, shape)
         keys = {name: parsed[name] for name in plan.key}
-    return F.struct(*(keys.get(name, F.lit(None)).cast(type_).alias(name) for name, type_ in plan.columns.items()))
+    lowered = {name: F.lower(value) if isinstance(types[name], UUIDType) else value for name, value in keys.items()}
+    return _struct(lowered, types)
 
 
-def unreadable(plan: TransformPlan) -> Column:
-    """Whether some text is not UTF-8 or holds a NUL, which no Postgres takes: one such row would stop every load."""
-    texts = [F.col("row")[name] for name, type_ in plan.columns.items() if type_ == "string"]
-    bad = [~F.is_valid_utf8(text) | F.contains(text, F.lit("\0")) for text in texts]
-    return reduce(Column.__or__, (F.coalesce(each, F.lit(False)) for each in bad), F.lit(False))
-
-
-def reason(plan: TransformPlan) -> Column:
+def reason(plan: TransformPlan, types: Types) -> Column:
     """Why a record is rejected, the first reason that applies; null when it is good."""
     tombstone = F.col("value").isNull()
     refused = F.lit(Reason.TOMBSTONE.value if plan.merge == "append" else None)
-    keyless = F.lit(False)
-    for name in plan.key:
-        keyless = keyless | F.col("row")[name].isNull()
+    keyless = any_of(F.col("row")[name].isNull() for name in plan.key)
+    unfit_row = any_of(unfit(F.col("row")[name], type_) for name, type_ in types.items())
+    known = F.when(F.col("partition") < 0, F.col("schema_id").isin(list(plan.drained))).otherwise(
+        F.col("schema_id").isin(list(plan.writers))
+    )
     return (
         F.when(tombstone & keyless, F.lit(Reason.KEYLESS.value))
-        .when(tombstone & unreadable(plan), F.lit(Reason.KEYLESS.value))
+        .when(tombstone & unfit_row, F.lit(Reason.KEYLESS.value))
         .when(tombstone, refused)
         .when(F.col("schema_id").isNull(), F.lit(Reason.UNFRAMED.value))
-        .when(~F.col("schema_id").isin(list(plan.writers)), F.lit(Reason.UNKNOWN_ID.value))
+        .when(~known, F.lit(Reason.UNKNOWN_ID.value))
         .when(F.col("fault").isNotNull(), F.col("fault"))
-        .when(unreadable(plan), F.lit(Reason.UNDECODABLE.value))
+        .when(unfit_row, F.lit(UNDECODABLE))
         .when(keyless, F.lit(Reason.KEYLESS.value))
     )

@@ -1,29 +1,43 @@
 """Merging: versions to one row per key, by one total order, so that no split into batches can change the result."""
 
+import json
 from collections.abc import Sequence
 from functools import reduce
 
+from pyiceberg.types import IcebergType, ListType, MapType, StructType
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from headrace.clean import FROM_OFFSET, FROM_PARTITION, HIDDEN_ROW, RANK_OFFSET, RANK_PARTITION
+from headrace.columns import field_types
 from headrace.quarantine import Reason
 from headrace.stages.transform import TransformPlan
 
+COORDINATES = {FROM_PARTITION: "partition", FROM_OFFSET: "offset", RANK_PARTITION: "partition", RANK_OFFSET: "offset"}
+
 
 def versions(good: DataFrame, plan: TransformPlan) -> DataFrame:
-    """Decoded records as rows of the clean table, each ranked by its own coordinates."""
-    coordinates = {
-        FROM_PARTITION: "partition",
-        FROM_OFFSET: "offset",
-        RANK_PARTITION: "partition",
-        RANK_OFFSET: "offset",
-    }
+    """Decoded records as rows of the clean table, each ranked by its own coordinates.
+
+    A tombstone, and a version that deletes, is a hidden row, which keeps nothing but what identifies and ranks it.
+    """
+    hidden = F.col("value").isNull() | deletes(plan)
+    kept = {*plan.key, *plan.order}
+    row = {name: F.col("row")[name] for name in plan.columns}
     return good.select(
-        *(F.col("row")[name].alias(name) for name in plan.columns),
-        F.col("value").isNull().alias(HIDDEN_ROW),
-        *(F.col(source).alias(name) for name, source in coordinates.items()),
+        *((each if name in kept else F.when(~hidden, each)).alias(name) for name, each in row.items()),
+        hidden.alias(HIDDEN_ROW),
+        *(F.col(source).alias(name) for name, source in COORDINATES.items()),
     )
+
+
+def deletes(plan: TransformPlan) -> Column:
+    """Whether a version deletes its row, by the condition that the feed declares."""
+    if plan.delete is None:
+        return F.lit(False)
+    field, type_ = F.col("row")[plan.delete.field], plan.columns[plan.delete.field]
+    matches = (field.isNull() if each is None else field == F.lit(each).try_cast(type_) for each in plan.delete.one_of)
+    return F.coalesce(reduce(Column.__or__, matches), F.lit(False))
 
 
 def rank(plan: TransformPlan, qualifier: str = "") -> Column:
@@ -32,16 +46,30 @@ def rank(plan: TransformPlan, qualifier: str = "") -> Column:
     return F.struct(*(F.col(f"{qualifier}{name}") for name in names))
 
 
-def rank_tombstones(rows: DataFrame, standing: DataFrame, plan: TransformPlan) -> DataFrame:
-    """Give each tombstone the rank of the highest version of its key before it in its partition.
+def rank_first(plan: TransformPlan, qualifier: str = "") -> Column:
+    """The order of `first`, whose lowest version stays: a delete is below all, for nothing comes after it."""
+    names = [*plan.order, RANK_PARTITION, RANK_OFFSET, FROM_OFFSET]
+    return F.struct(~F.col(f"{qualifier}{HIDDEN_ROW}"), *(F.col(f"{qualifier}{name}") for name in names))
+
+
+def wins(plan: TransformPlan, source: str, target: str) -> Column:
+    """Whether a new row takes the place of the standing one."""
+    if plan.merge == "first":
+        return rank_first(plan, source) < rank_first(plan, target)
+    return rank(plan, source) > rank(plan, target)
+
+
+def ranked_tombstones(tombstones: DataFrame, rows: DataFrame, standing: DataFrame, plan: TransformPlan) -> DataFrame:
+    """Each tombstone with the rank of the highest version of its key before it in its partition.
 
     That version may be in this batch or already be the standing row. A standing tombstone that never had a version
-    below it is no candidate: it ranks by its own coordinates.
+    below it is no candidate: it ranks by its own coordinates. In `first`, where a delete is below all, each does.
     """
-    tombstones = rows.where(HIDDEN_ROW)
+    if plan.merge == "first":
+        return tombstones
     versionless = F.col(HIDDEN_ROW) & (F.col(RANK_OFFSET) == F.col(FROM_OFFSET))
     columns = [*plan.key, *plan.order, RANK_PARTITION, RANK_OFFSET]
-    candidates = rows.where(~F.col(HIDDEN_ROW)).select(columns).union(standing.where(~versionless).select(columns))
+    candidates = rows.select(columns).union(standing.where(~versionless).select(columns))
     below = F.struct(*(F.col(f"c.{name}") for name in [*plan.order, RANK_PARTITION, RANK_OFFSET]))
     before = (F.col(f"c.{RANK_PARTITION}") == F.col(f"t.{FROM_PARTITION}")) & (
         F.col(f"c.{RANK_OFFSET}") < F.col(f"t.{FROM_OFFSET}")
@@ -59,26 +87,34 @@ def rank_tombstones(rows: DataFrame, standing: DataFrame, plan: TransformPlan) -
         RANK_PARTITION: F.coalesce(F.col("below")[RANK_PARTITION], FROM_PARTITION),
         RANK_OFFSET: F.coalesce(F.col("below")[RANK_OFFSET], FROM_OFFSET),
     }
-    ordered = found.withColumns(ranked).select(rows.columns)
-    return rows.where(~F.col(HIDDEN_ROW)).union(ordered)
+    return found.withColumns(ranked).select(rows.columns)
 
 
 def winners(rows: DataFrame, plan: TransformPlan) -> DataFrame:
-    """The highest version of each key."""
-    best = F.max_by(F.struct(*rows.columns), rank(plan)).alias("best")
-    return rows.groupBy(*plan.key).agg(best).select("best.*")
+    """The version of each key that its merge rule keeps: the highest, or the lowest."""
+    whole = F.struct(*rows.columns)
+    match plan.merge:
+        case "append":
+            best = F.min_by(whole, rank(plan))
+        case "first":
+            best = F.min_by(whole, rank_first(plan))
+        case _:
+            best = F.max_by(whole, rank(plan))
+    return rows.groupBy(*plan.key).agg(best.alias("best")).select("best.*")
 
 
 def judge_appends(decoded: DataFrame, standing: DataFrame, plan: TransformPlan) -> DataFrame:
     """Mark as a conflict what has the key of a standing or an earlier row but other content."""
-    content = F.struct(*(F.col("row")[name].alias(name) for name in plan.columns))
+    types = field_types(plan.schema_type, json.loads(plan.reader))
+    content = F.struct(*(comparable(F.col("row")[name], type_).alias(name) for name, type_ in types.items()))
     coordinates = F.struct("partition", "offset")
     keys = {name: F.col("row")[name] for name in plan.key}
     good = decoded.where(F.col("reason").isNull())
     firsts = good.groupBy(*(value.alias(name) for name, value in keys.items())).agg(
         F.min_by(content, coordinates).alias("first")
     )
-    known = standing.select(*plan.key, F.struct(*plan.columns).alias("stands"))
+    stands = F.struct(*(comparable(F.col(name), type_).alias(name) for name, type_ in types.items()))
+    known = standing.select(*plan.key, stands.alias("stands"))
     held = (
         firsts.join(known, list(plan.key), "left")
         .withColumn("held", F.coalesce("stands", "first"))
@@ -92,10 +128,21 @@ def judge_appends(decoded: DataFrame, standing: DataFrame, plan: TransformPlan) 
     )
 
 
-def firsts(rows: DataFrame, plan: TransformPlan) -> DataFrame:
-    """The lowest version of each key: what an append keeps."""
-    best = F.min_by(F.struct(*rows.columns), rank(plan)).alias("best")
-    return rows.groupBy(*plan.key).agg(best).select("best.*")
+def comparable(value: Column, type_: IcebergType) -> Column:
+    """A value that can be compared: Spark compares no maps, and the order of their entries says nothing."""
+    match type_:
+        case MapType():
+            return F.array_sort(F.transform(F.map_entries(value), lambda entry: _entry(entry, type_.value_type)))
+        case ListType():
+            return F.transform(value, lambda each: comparable(each, type_.element_type))
+        case StructType(fields=fields):
+            members = (comparable(value[field.name], field.field_type).alias(field.name) for field in fields)
+            return F.when(value.isNotNull(), F.struct(*members))
+    return value
+
+
+def _entry(entry: Column, type_: IcebergType) -> Column:
+    return F.struct(entry["key"].alias("key"), comparable(entry["value"], type_).alias("value"))
 
 
 def same_key(key: Sequence[str], left: str, right: str) -> Column:

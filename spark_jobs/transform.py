@@ -36,10 +36,12 @@ def transform(spark: SparkSession, plan: TransformPlan) -> dict[str, int]:
         seen = survey(records, plan)
         if seen.accounts["quarantined"]:
             quarantine(records, plan)
-        good = merging.versions(records.where(F.col("reason").isNull()), plan)
-        if seen.accounts["tombstones"] and plan.merge == "latest":
-            good = merging.rank_tombstones(good, standing, plan)
-        commit(spark, good, plan=plan, seen=seen)
+        good = records.where(F.col("reason").isNull())
+        rows = merging.versions(good.where(F.col("value").isNotNull()), plan)
+        if seen.accounts["tombstones"]:
+            tombstones = merging.versions(good.where(F.col("value").isNull()), plan)
+            rows = rows.union(merging.ranked_tombstones(tombstones, rows, standing, plan))
+        commit(spark, rows, plan=plan, seen=seen)
     return seen.accounts
 
 
@@ -97,13 +99,13 @@ def quarantine(records: DataFrame, plan: TransformPlan) -> None:
 def commit(spark: SparkSession, rows: DataFrame, *, plan: TransformPlan, seen: Survey) -> None:
     """Merge the rows into the branch, with the heads and accounts in the same snapshot."""
     branch = f"branch_{plan.branch}"
-    reduced = merging.firsts(rows, plan) if plan.merge == "append" else merging.winners(rows, plan)
+    reduced = merging.winners(rows, plan)
     on = merging.same_key(plan.key, "s.", f"`{branch}`.") & touched(plan, seen, target=branch)
     spark.conf.set(f"{SNAPSHOT_PROPERTY}{heads.PROPERTY}", plan.heads)
     spark.conf.set(f"{SNAPSHOT_PROPERTY}{ACCOUNTS}", json.dumps(seen.accounts))
     merge = reduced.alias("s").mergeInto(f"{plan.clean}.`{branch}`", on)
-    if plan.merge == "latest":
-        merge = merge.whenMatched(merging.rank(plan, "s.") > merging.rank(plan, f"`{branch}`.")).updateAll()
+    if plan.merge != "append":
+        merge = merge.whenMatched(merging.wins(plan, "s.", f"`{branch}`.")).updateAll()
     merge.whenNotMatched().insertAll().merge()
 
 

@@ -30,15 +30,17 @@ def null(values: pa.ChunkedArray, key: MaskKey) -> pa.ChunkedArray:
 
 
 def hash_(values: pa.ChunkedArray, key: MaskKey) -> pa.ChunkedArray:
-    """HMAC-SHA256 of the text, in hex; each distinct value is hashed once."""
-    encoded = values.cast(pa.string()).combine_chunks().dictionary_encode()
+    """HMAC-SHA256 of the text, or of the bytes, in hex; each distinct value is hashed once."""
+    text = values if pa.types.is_binary(values.type) else values.cast(pa.string())
+    encoded = text.combine_chunks().dictionary_encode()
     digests = [_hmac(value, key) for value in encoded.dictionary.to_pylist()]
     hashed = pa.DictionaryArray.from_arrays(encoded.indices, pa.array(digests, pa.string()))
     return pa.chunked_array([hashed.cast(pa.string())])
 
 
-def _hmac(value: str, key: MaskKey) -> str:
-    return hmac.new(key, value.encode(), hashlib.sha256).hexdigest()
+def _hmac(value: str | bytes, key: MaskKey) -> str:
+    content = value.encode() if isinstance(value, str) else value
+    return hmac.new(key, content, hashlib.sha256).hexdigest()
 
 
 MASKS: Mapping[Mask, Callable[[pa.ChunkedArray, MaskKey], pa.ChunkedArray]] = {

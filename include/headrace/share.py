@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
-from pyiceberg.io.pyarrow import schema_to_pyarrow
 from pyiceberg.table import Table
-from pyiceberg.types import IcebergType
+from pyiceberg.types import IcebergType, IntegerType, StringType
 
 from headrace import masks
+from headrace.arrow import travel_type, travelling
 from headrace.clean import HIDDEN_ROW
 from headrace.columns import Column, columns
 from headrace.declaration import Mask
@@ -17,7 +17,7 @@ from headrace.masks import MaskKey
 
 EVERY_ROW = "true"
 VISIBLE = f"{HIDDEN_ROW} = false"
-MASKED_TYPES: dict[Mask, pa.DataType] = {"hash": pa.string(), "last4": pa.string(), "year": pa.int32()}
+MASKED_TYPES: dict[Mask, IcebergType] = {"hash": StringType(), "last4": StringType(), "year": IntegerType()}
 
 
 @dataclass(frozen=True)
@@ -36,19 +36,18 @@ class Share:
         return [column.name for column in self.columns]
 
     @property
+    def types(self) -> dict[str, IcebergType]:
+        """The columns' types after masking, from which each warehouse tells its own."""
+        return {column.name: self._masked(column) for column in self.columns}
+
+    @property
     def schema(self) -> pa.Schema:
-        """The rows as Arrow, after masking."""
-        return pa.schema([pa.field(column.name, self._type(column)) for column in self.columns])
+        """The rows as Arrow, as they travel."""
+        return pa.schema([pa.field(name, travel_type(type_)) for name, type_ in self.types.items()])
 
-    def _type(self, column: Column) -> pa.DataType:
+    def _masked(self, column: Column) -> IcebergType:
         masked = MASKED_TYPES.get(self.masks[column.name]) if column.name in self.masks else None
-        return masked or arrow_type(column.type)
-
-
-def arrow_type(type_: IcebergType) -> pa.DataType:
-    converted = schema_to_pyarrow(type_)
-    assert isinstance(converted, pa.DataType), "a type, not a schema, was converted"
-    return converted
+        return masked or column.type
 
 
 def share(feed: Feed, warehouse: str) -> Share:
@@ -69,5 +68,12 @@ def rows(table: Table, share: Share, *, snapshot: int, where: str, mask_key: Mas
     schema = share.schema.append(pa.field(HIDDEN_ROW, pa.bool_()))
     scan = table.scan(row_filter=where, selected_fields=fields, snapshot_id=snapshot)
     for batch in scan.to_arrow_batch_reader():
-        masked = masks.apply(pa.Table.from_batches([batch]).select(list(fields)), share.masks, key=mask_key)
+        masked = masks.apply(_travelling(pa.Table.from_batches([batch]), share), share.masks, key=mask_key)
         yield from masked.cast(schema).to_batches()
+
+
+def _travelling(batch: pa.Table, share: Share) -> pa.Table:
+    """The share's columns as they travel, not yet masked."""
+    types = {column.name: column.type for column in share.columns}
+    changed = {name: travelling(batch.column(name), type_) for name, type_ in types.items()}
+    return pa.table({**changed, HIDDEN_ROW: batch.column(HIDDEN_ROW)})

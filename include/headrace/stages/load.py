@@ -56,7 +56,8 @@ def contract(share: Share, mask_key: MaskKey) -> str:
     """A digest of all that shapes the table besides the snapshot: columns, docs, masks and the mask's key."""
     key = hashlib.sha256(b"headrace.contract" + mask_key).hexdigest()
     docs = [share.doc, *(column.doc for column in share.columns)]
-    shape = [share.schema.to_string(), sorted(share.masks.items()), share.key, docs, key if share.masks else ""]
+    types = [f"{name} {type_!r}" for name, type_ in share.types.items()]
+    shape = [types, sorted(share.masks.items()), share.key, docs, key if share.masks else ""]
     return hashlib.sha256(json.dumps(shape).encode()).hexdigest()
 
 

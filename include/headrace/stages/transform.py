@@ -15,11 +15,12 @@ from pyiceberg.types import (
     StructType,
     TimestampType,
     TimestamptzType,
+    UUIDType,
 )
 
 from headrace import clean, layout, quarantine
 from headrace.columns import columns
-from headrace.declaration import Merge
+from headrace.declaration import Delete, Merge
 from headrace.errors import RegistryError
 from headrace.feed import Feed, SchemaType
 from headrace.heads import Heads
@@ -44,6 +45,7 @@ class TransformPlan(BaseModel):
     key: list[str]
     order: list[str]
     merge: Merge
+    delete: Delete | None = None
     immutable_partition: str | None
     archive: str
     archive_snapshot: int
@@ -85,6 +87,7 @@ def plan(
         key=feed.declaration.key,
         order=feed.declaration.order,
         merge=feed.declaration.merge,
+        delete=feed.declaration.delete,
         immutable_partition=partition.field if partition and partition.immutable else None,
         archive=spark_name(lake.name, layout.archive_table(feed.name)),
         archive_snapshot=snapshot.snapshot_id,
@@ -138,6 +141,8 @@ def spark_type(type_: IcebergType) -> str:
             return "timestamp"
         case TimestampType():
             return "timestamp_ntz"
+        case UUIDType():
+            return "string"
         case StructType(fields=fields):
             return f"struct<{', '.join(f'`{field.name}`: {spark_type(field.field_type)}' for field in fields)}>"
         case ListType():

@@ -1,6 +1,6 @@
 """A Postgres warehouse: a plain table per feed, changed in transactions that record the snapshot they bring."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -9,11 +9,14 @@ import adbc_driver_postgresql.dbapi as adbc
 import psycopg
 import pyarrow as pa
 from psycopg import sql
+from pyiceberg.types import IcebergType, UUIDType
 
+from headrace.arrow import is_json
 from headrace.clean import HIDDEN_ROW
 from headrace.database import Database
-from headrace.errors import FeedError
+from headrace.json_text import canonical, parsed
 from headrace.share import Share
+from headrace.warehouses.postgres_types import column_type
 
 STAGING = "headrace_staging"
 
@@ -31,32 +34,6 @@ create table if not exists headrace.loads (
 
 USAGE = sql.SQL("grant usage on schema {schema} to {reader}")
 LOADED = "select snapshot_id, contract from headrace.loads where table_name = %s"
-
-TYPES: dict[pa.DataType, str] = {
-    pa.string(): "text",
-    pa.large_string(): "text",
-    pa.bool_(): "boolean",
-    pa.int32(): "integer",
-    pa.int64(): "bigint",
-    pa.float32(): "real",
-    pa.float64(): "double precision",
-    pa.date32(): "date",
-    pa.timestamp("us"): "timestamp",
-    pa.timestamp("us", "UTC"): "timestamptz",
-    pa.binary(): "bytea",
-    pa.large_binary(): "bytea",
-}
-
-
-def column_type(name: str, type_: pa.DataType) -> sql.SQL:
-    """The Postgres type of an Arrow type."""
-    if pa.types.is_decimal(type_):
-        return sql.SQL(f"numeric({type_.precision}, {type_.scale})")
-    if type_ not in TYPES:
-        raise FeedError(
-            f'column "{name}" is {type_}, which Postgres cannot take yet. Name it in drop for this warehouse.'
-        )
-    return sql.SQL(TYPES[type_])
 
 
 @dataclass(frozen=True)
@@ -147,8 +124,8 @@ class Session:
         """Make the share's table, or add the columns it lacks, with comments from the feed file."""
         table = self.table(share.feed)
         columns = [
-            sql.SQL("{} {}").format(sql.Identifier(field.name), column_type(field.name, field.type))
-            for field in share.schema
+            sql.SQL("{} {}").format(sql.Identifier(name), sql.SQL(column_type(type_)))
+            for name, type_ in share.types.items()
         ]
         key = _names(share.key)
         create = sql.SQL("create table if not exists {} ({}, primary key ({}))")
@@ -189,11 +166,37 @@ class Session:
         self.execute(remove_statement(self.table(share.feed), share))
 
     def rows(self, share: Share) -> Iterator[pa.RecordBatch]:
-        """Every row of the share's table, in batches."""
-        select = sql.SQL("select {} from {}").format(_names(share.names), self.table(share.feed))
+        """Every row of the share's table, in batches, JSON in canonical form."""
+        columns = sql.SQL(", ").join(_read(name, type_) for name, type_ in share.types.items())
+        select = sql.SQL("select {} from {}").format(columns, self.table(share.feed))
+        texts = {name for name, type_ in share.types.items() if is_json(type_)}
         with closing(self.connection.cursor()) as cursor:
             cursor.execute(select.as_string())
-            yield from cursor.fetch_record_batch()
+            yield from (_canonical(batch, texts) for batch in cursor.fetch_record_batch())
+
+
+def _read(name: str, type_: IcebergType) -> sql.Composed:
+    """A column as it travels: JSON and uuids as texts."""
+    as_text = is_json(type_) or isinstance(type_, UUIDType)
+    return sql.SQL("{0}::text as {0}" if as_text else "{0}").format(sql.Identifier(name))
+
+
+def _canonical(batch: pa.RecordBatch, names: Collection[str]) -> pa.RecordBatch:
+    """The batch with the named JSON texts in canonical form: Postgres has one of its own."""
+    for name in names:
+        texts = [None if text is None else canonical(parsed(text)) for text in batch.column(name).to_pylist()]
+        batch = batch.set_column(batch.schema.get_field_index(name), name, pa.array(texts, pa.string()))
+    return batch
+
+
+def _staged(names: Sequence[str], share: Share) -> sql.Composed:
+    """Staged columns in the table's own types: JSON and uuids are staged as texts."""
+    return sql.SQL(", ").join(_cast(name, share) for name in names)
+
+
+def _cast(name: str, share: Share) -> sql.Composed:
+    type_ = sql.SQL(column_type(share.types[name]))
+    return sql.SQL("s.{}::{}").format(sql.Identifier(name), type_)
 
 
 def _names(names: Sequence[str], prefix: str | None = None) -> sql.Composed:
@@ -201,28 +204,28 @@ def _names(names: Sequence[str], prefix: str | None = None) -> sql.Composed:
     return sql.SQL(", ").join(parts)
 
 
-def _same_key(key: Sequence[str]) -> sql.Composed:
-    pairs = [sql.SQL("t.{0} = s.{0}").format(sql.Identifier(name)) for name in key]
+def _same_key(share: Share) -> sql.Composed:
+    pairs = [sql.SQL("t.{} = {}").format(sql.Identifier(name), _cast(name, share)) for name in share.key]
     return sql.SQL(" and ").join(pairs)
 
 
 def delete_statement(table: sql.Identifier, share: Share) -> sql.Composed:
     return sql.SQL("delete from {} t using {} s where s.{} and {}").format(
-        table, sql.Identifier(STAGING), sql.Identifier(HIDDEN_ROW), _same_key(share.key)
+        table, sql.Identifier(STAGING), sql.Identifier(HIDDEN_ROW), _same_key(share)
     )
 
 
 def remove_statement(table: sql.Identifier, share: Share) -> sql.Composed:
     return sql.SQL("delete from {} t where not exists (select from {} s where not s.{} and {})").format(
-        table, sql.Identifier(STAGING), sql.Identifier(HIDDEN_ROW), _same_key(share.key)
+        table, sql.Identifier(STAGING), sql.Identifier(HIDDEN_ROW), _same_key(share)
     )
 
 
 def upsert_statement(table: sql.Identifier, share: Share) -> sql.Composed:
     """Insert new keys and update changed rows; equal rows are left alone, so that they cost no write."""
     others = [name for name in share.names if name not in share.key]
-    insert = sql.SQL("insert into {} as t ({}) select {} from {} where not {}").format(
-        table, _names(share.names), _names(share.names), sql.Identifier(STAGING), sql.Identifier(HIDDEN_ROW)
+    insert = sql.SQL("insert into {} as t ({}) select {} from {} s where not s.{}").format(
+        table, _names(share.names), _staged(share.names, share), sql.Identifier(STAGING), sql.Identifier(HIDDEN_ROW)
     )
     if not others:
         return insert + sql.SQL(" on conflict do nothing")

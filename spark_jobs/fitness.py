@@ -1,0 +1,65 @@
+"""Fitness: whether a row holds a value that some store refuses; one such row would stop every load."""
+
+from collections.abc import Iterable
+from functools import reduce
+
+from pyiceberg.types import (
+    DateType,
+    FixedType,
+    IcebergType,
+    ListType,
+    MapType,
+    StringType,
+    StructType,
+    TimestampType,
+    TimestamptzType,
+    UUIDType,
+)
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from headrace.columns import TimeText
+
+UUID = "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
+TIME = r"^([01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{6}$"
+
+# The years 1 to 9999: what Python, Postgres, Redshift and ISO 8601 all have.
+DAYS = (-719_162, 2_932_896)
+MICROS = (-62_135_596_800_000_000, 253_402_300_799_999_999)
+
+
+def unfit(value: Column, type_: IcebergType) -> Column:
+    """Whether a value, or one inside it, is refused somewhere."""
+    match type_:
+        case StructType(fields=fields):
+            return any_of(unfit(value[field.name], field.field_type) for field in fields)
+        case ListType():
+            return _exists(value, type_.element_type)
+        case MapType():
+            return _exists(F.map_keys(value), type_.key_type) | _exists(F.map_values(value), type_.value_type)
+        case TimeText():
+            return _known(~F.rlike(value, F.lit(TIME)))
+        case StringType():
+            return _known(~F.is_valid_utf8(value) | F.contains(value, F.lit("\0")))
+        case UUIDType():
+            return _known(~F.rlike(value, F.lit(UUID)))
+        case FixedType():
+            return _known(F.length(value) != len(type_))
+        case DateType():
+            return _known(~F.unix_date(value).between(*DAYS))
+        case TimestampType() | TimestamptzType():
+            return _known(~F.unix_micros(value.cast("timestamp")).between(*MICROS))
+    return F.lit(False)
+
+
+def any_of(refused: Iterable[Column]) -> Column:
+    return reduce(Column.__or__, refused, F.lit(False))
+
+
+def _exists(values: Column, type_: IcebergType) -> Column:
+    return _known(F.exists(values, lambda each: unfit(each, type_)))
+
+
+def _known(refused: Column) -> Column:
+    """Null is refused nowhere."""
+    return F.coalesce(refused, F.lit(False))
