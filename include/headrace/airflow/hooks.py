@@ -100,26 +100,28 @@ class RegistryHook(BaseHook):
 
     def test_connection(self) -> tuple[bool, str]:
         """What the Test button asks: whether the registry lets us in and answers as one."""
-        from confluent_kafka.schema_registry import SchemaRegistryClient, SchemaRegistryError
-
-        # Somebody waits for the answer: ask once.
-        client = SchemaRegistryClient({**self.address.config(), "max.retries": 0})
+        self.client()  # a setting that Confluent's client does not know is an error here
         try:
-            subjects, types = client.get_subjects(), client.get_schema_types()
-        except SchemaRegistryError as error:
-            return False, f"{self.address.url}: {error}"
-        except httpx.HTTPError as error:
-            return False, f"{self.address.url}: {error}. Is the URL right, and the registry up?"
+            subjects, types = self._ask("/subjects"), self._ask("/schemas/types")
+        except RegistryError as error:
+            return False, str(error)
+        if subjects is None or types is None:
+            return False, f"{self.address.url} has no subjects or types: this is no registry. Is the URL right?"
         return True, f"{self.address.url} answers: {len(subjects)} subjects; types {', '.join(types)}."
 
     def _ask(self, path: str) -> Any:
-        """What only our own registry answers; None where there is nothing."""
-        with self.address.client() as client:
-            answer = client.get(path)
+        """What the registry says; None where it has no such thing, as an outside one has no feeds."""
+        try:
+            with self.address.client() as client:
+                answer = client.get(path)
+        except httpx.TransportError as error:
+            raise RegistryError(f"{self.address.url}: {error}. Is the URL right, and the registry up?") from error
+        if "json" not in answer.headers.get("content-type", ""):
+            raise RegistryError(f"{answer.url}: {answer.status_code}, but this is no registry. Is the URL right?")
         if answer.status_code == httpx.codes.NOT_FOUND:
             return None
         if answer.is_error:
-            raise RegistryError(f"{answer.url}: {answer.status_code} {answer.reason_phrase}.")
+            raise RegistryError(f"{answer.url}: {answer.status_code} {answer.json().get('message')}")
         return answer.json()
 
     def _subjects(self) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 import psycopg
-from airflow.exceptions import AirflowNotFoundException
+from airflow.sdk.exceptions import AirflowNotFoundException
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.concurrency import run_in_threadpool
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -49,13 +49,14 @@ class Deferred:
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        application = self._made or await run_in_threadpool(self._get)
+        application = await run_in_threadpool(self._get) if self._made is None else self._made
         await application(scope, receive, send)
 
     def _get(self) -> ASGIApp:
         with self._lock:
             try:
-                self._made = self._made or self.make()
+                if self._made is None:
+                    self._made = self.make()
             except (SettingsError, AirflowNotFoundException, psycopg.OperationalError, SQLAlchemyError) as error:
                 log.error("The schema registry cannot reach its store: %s", error)
                 return answer(500, "The registry cannot reach its store; the API server's log says why.", code=50001)

@@ -1,0 +1,135 @@
+"""Who may do what: the table of docs/registry-access.md, walked for every route of the running registry."""
+
+import json
+import re
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+import httpx
+import pytest
+import registry_users
+
+from stack.settings import REPOSITORY
+
+PAGE = REPOSITORY / "docs" / "registry-access.md"
+ROLES = ("anonymous", "viewer", "user", "op", "admin")
+BESIDES = ("GET /docs", "GET /openapi.json")
+"""Routes that an application's own description leaves out."""
+SCHEMA = {"schema": json.dumps({"type": "record", "name": "Row", "fields": [{"name": "id", "type": "string"}]})}
+BODIES: dict[str, Any] = {
+    "POST": SCHEMA,
+    "PUT /config": {"compatibility": "BACKWARD"},
+    "PUT /mode": {"mode": "READWRITE"},
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of the table: which routes, and each role's status."""
+
+    routes: tuple[str, ...]
+    statuses: dict[str, int]
+
+    def holds(self, route: str) -> bool:
+        # A wildcard stands for what follows; braces are part of a route's own name.
+        return any(fnmatchcase(route, pattern.replace("[", "[[]")) for pattern in self.routes)
+
+
+def table() -> list[Row]:
+    rows = []
+    for line in PAGE.read_text(encoding="utf-8").splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if len(cells) == 1 + len(ROLES) and all(cell.isdecimal() for cell in cells[1:]):
+            statuses = dict(zip(ROLES, map(int, cells[1:]), strict=True))
+            rows.append(Row(tuple(re.findall(r"`([A-Z]+ /[^`]*)`", cells[0])), statuses))
+    return rows
+
+
+ROWS = table()
+
+
+def row_of(route: str) -> Row | None:
+    """The row of a route; one that names it exactly comes before one with a wildcard."""
+    exact = [row for row in ROWS if route in row.routes]
+    return next(iter([*exact, *(row for row in ROWS if row.holds(route))]), None)
+
+
+@pytest.fixture(scope="module")
+def clients(stack: Any) -> Iterator[dict[str, httpx.Client]]:
+    """The registry as each role sees it."""
+    signed_in = {role: (role, registry_users.password(role)) for role in ROLES if role != "anonymous"}
+    made = {role: httpx.Client(base_url=registry_users.url(), auth=signed_in.get(role), timeout=30) for role in ROLES}
+    yield made
+    for each in made.values():
+        each.close()
+
+
+@pytest.fixture(scope="module")
+def routes(clients: dict[str, httpx.Client]) -> list[str]:
+    """Every route of the application, by its own description."""
+    described = clients["admin"].get("/openapi.json").raise_for_status().json()["paths"]
+    return [f"{method.upper()} {path}" for path, methods in described.items() for method in methods] + list(BESIDES)
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What a request can be about: a subject of its own with a schema, a config and a mode."""
+
+    subject: str
+    id: int
+    guid: str
+
+    def path(self, template: str) -> str:
+        known = {
+            "subject": self.subject,
+            "version": "1",
+            "id": self.id,
+            "guid": self.guid,
+            "name": "orders",
+            "context": ".",
+        }
+        return template.format(**known)
+
+
+def prepared(admin: httpx.Client) -> Ground:
+    subject = f"roles-{uuid.uuid4()}"
+    made = admin.post(f"/subjects/{subject}/versions", json=SCHEMA).raise_for_status().json()
+    admin.put(f"/config/{subject}", json=BODIES["PUT /config"]).raise_for_status()
+    admin.put(f"/mode/{subject}", json=BODIES["PUT /mode"]).raise_for_status()
+    return Ground(subject, made["id"], made.get("guid", ""))
+
+
+def asked(client: httpx.Client, route: str, ground: Ground) -> int:
+    method, _, template = route.partition(" ")
+    body = next((body for start, body in BODIES.items() if route.startswith(start)), None)
+    params = {"subject": ground.subject} if template.startswith("/v1/metadata") else {}
+    return client.request(method, ground.path(template), json=body, params=params).status_code
+
+
+def test_every_route_has_a_row_and_every_row_a_route(routes: list[str]) -> None:
+    assert [route for route in routes if row_of(route) is None] == []
+    assert [row.routes for row in ROWS if not any(row_of(route) is row for route in routes)] == []
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_every_route_answers_each_role_as_the_table_says(
+    clients: dict[str, httpx.Client], routes: list[str], role: str
+) -> None:
+    differing = {}
+    for route in routes:
+        ground = prepared(clients["admin"])
+        status, row = asked(clients[role], route, ground), row_of(route)
+        if row and status != row.statuses[role]:
+            differing[route] = (status, row.statuses[role])
+        clients["admin"].delete(f"/subjects/{ground.subject}")
+        clients["admin"].delete(f"/subjects/{ground.subject}", params={"permanent": True})
+    assert differing == {}
+
+
+@pytest.mark.parametrize("path", ["/nothing", "/docs/oauth2-redirect", "/redoc", "/subjects/../feeds"])
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"])
+def test_nobody_learns_anything_unless_signed_in(clients: dict[str, httpx.Client], method: str, path: str) -> None:
+    assert clients["anonymous"].request(method, path).status_code == httpx.codes.UNAUTHORIZED
