@@ -8,7 +8,7 @@ from headrace.registry.avro.compatibility import incompatibilities
 from headrace.registry.avro.normal import normalize
 from headrace.registry.avro.parser import KNOWN, NEW, Parser, Rules
 from headrace.registry.avro.text import render
-from headrace.registry.avro.types import Record, Schema
+from headrace.registry.avro.types import ByName, Record, Schema
 from headrace.registry.schema import Incompatibility, InvalidSchema, Parsed
 
 __all__ = ["AvroSchema", "parse", "parse_known"]
@@ -57,9 +57,10 @@ def parse_known(text: str, dependencies: Mapping[str, str] = NO_DEPENDENCIES) ->
 def _parse(text: str, dependencies: Mapping[str, str], rules: Rules) -> AvroSchema:
     try:
         parser = Parser()
-        known = [_root_name(_dependency(parser, name, text=inner)) for name, inner in dependencies.items()]
+        roots = [_dependency(parser, name, text=inner).root for name, inner in dependencies.items()]
+        known = [root.name for root in roots if isinstance(root, ByName)]
         schema = parser.parse(text, rules)
-        parsed = AvroSchema(
+        return AvroSchema(
             schema,
             canonical=render(schema, known),
             normalized=render(normalize(schema), known),
@@ -67,11 +68,6 @@ def _parse(text: str, dependencies: Mapping[str, str], rules: Rules) -> AvroSche
         )
     except RecursionError as error:
         raise InvalidSchema("its types nest too deeply") from error
-    try:
-        parsed.resolved.encode()
-    except UnicodeEncodeError as error:
-        raise InvalidSchema("half a surrogate pair stands in it, which is no character") from error
-    return parsed
 
 
 def _dependency(parser: Parser, name: str, *, text: str) -> Schema:
@@ -79,8 +75,3 @@ def _dependency(parser: Parser, name: str, *, text: str) -> Schema:
         return parser.parse(text, KNOWN)
     except InvalidSchema as error:
         raise InvalidSchema(f'reference "{name}": {error}') from error
-
-
-def _root_name(schema: Schema) -> str:
-    root = schema.definition(schema.root)
-    return getattr(root, "name", "")

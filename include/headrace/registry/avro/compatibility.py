@@ -125,24 +125,25 @@ _Found = Iterator[Difference | _Owed]
 class _Comparison:
     """Two schemas side by side.
 
-    Every pair of named types is taken to fit until it is refuted. Rules look no further than the next named pair, and
-    are applied until they refute no more: what is left fits, however recursive.
+    Every pair of named types is taken to fit until it is refuted. Rules look no further than the next named pair; when
+    that one is refuted, those that asked for it are judged again. What is left at the end fits, however recursive.
     """
 
     def __init__(self, reader: Schema, writer: Schema) -> None:
         self._reader = reader
         self._writer = writer
-        self._met: dict[_Pair, None] = {}
         self._refuted: set[_Pair] = set()
+        self._asking: dict[_Pair, set[_Pair]] = {}
+        self._judging: _Pair | None = None
+        self._waiting: list[_Pair] = []
 
     def settle(self) -> None:
         self._fits(self._types(self._reader.root, self._writer.root, ""))
-        settled = -1
-        while settled != (settled := len(self._met) + len(self._refuted)):
-            # The last met are the innermost: what refutes them is carried outwards in one round.
-            for pair in reversed(tuple(self._met)):
-                if pair not in self._refuted and not self._fits(self._pair(pair, "")):
-                    self._refuted.add(pair)
+        while self._waiting:
+            self._judging = pair = self._waiting.pop()
+            if pair not in self._refuted and not self._fits(self._pair(pair, "")):
+                self._refuted.add(pair)
+                self._waiting.extend(self._asking[pair])
 
     def tell(self) -> Iterator[Difference]:
         open_: list[_Found] = [self._types(self._reader.root, self._writer.root, "")]
@@ -160,9 +161,14 @@ class _Comparison:
     def _fits(self, found: _Found) -> bool:
         # To the end, so that every pair is met.
         every = list(found)
-        owed = [one.pair for one in every if isinstance(one, _Owed)]
-        self._met.update(dict.fromkeys(owed))
-        return len(owed) == len(every) and self._refuted.isdisjoint(owed)
+        owed = {one.pair for one in every if isinstance(one, _Owed)}
+        for pair in owed - self._asking.keys():
+            self._asking[pair] = set()
+            self._waiting.append(pair)
+        if self._judging:
+            for pair in owed:
+                self._asking[pair].add(self._judging)
+        return all(isinstance(one, _Owed) for one in every) and self._refuted.isdisjoint(owed)
 
     def _types(self, reader: Type, writer: Type, path: str) -> _Found:
         if isinstance(writer, Union):

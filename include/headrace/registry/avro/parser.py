@@ -8,6 +8,7 @@ from typing import Any
 
 from headrace.fault import nearest
 from headrace.registry.avro.defaults import misfit
+from headrace.registry.avro.text import load
 from headrace.registry.avro.types import (
     PRIMITIVES,
     Array,
@@ -37,7 +38,6 @@ _OF_TYPES = frozenset(
 _OF_FIELDS = frozenset({"default", "doc", "name", "order", "type", "aliases"})
 _ORDERS = frozenset({"ascending", "descending", "ignore"})
 _LARGEST_FIXED = 2**31 - 9
-_STRING_OR_COMMENT = re.compile(r'"(?:[^"\\]|\\.)*"|/\*.*?\*/|//[^\n]*', re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -53,24 +53,6 @@ NEW = Rules(re.compile(r"[A-Za-z_][A-Za-z0-9_]*"), namespaces=True, defaults=Tru
 """For what is to be registered."""
 KNOWN = Rules(re.compile(r"[^\W\d]\w*"), namespaces=False, defaults=False)
 """For what is registered already, here or elsewhere: other registries have let more pass."""
-
-
-def load(text: str) -> Any:
-    """The text's JSON; comments are allowed, as Avro's own parser allows them."""
-    bare = _STRING_OR_COMMENT.sub(lambda found: found[0] if found[0][0] == '"' else _blank(found[0]), text)
-    try:
-        return json.loads(bare, parse_constant=_refuse_constant)
-    except ValueError as error:
-        raise InvalidSchema(f"not JSON: {error}") from error
-
-
-def _blank(comment: str) -> str:
-    # Of the same shape, so that a later error still tells the right line and column.
-    return re.sub(r"[^\n]", " ", comment)
-
-
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no number of JSON")
 
 
 class Parser:
@@ -224,8 +206,9 @@ class _Reading:
         own = _text(node, "namespace")
         full = full_name(name, namespace if own is None else own)
         self._checked(simple_name(full), f"{at}/name")
-        if self._rules.namespaces:
-            for part in (namespace_of(full) or "").split(".") if namespace_of(full) else ():
+        space = namespace_of(full)
+        if space and self._rules.namespaces:
+            for part in space.split("."):
                 self._checked(part, f"{at}/namespace")
         if full in PRIMITIVES:
             raise _refused(f"{at}/name", f'"{full}" is the name of a primitive type.')

@@ -1,5 +1,7 @@
-"""An Avro schema as text: the one form that Confluent's registry gives back and compares."""
+"""An Avro schema as text: read from JSON, and written in the one form that Confluent's registry gives and compares."""
 
+import json
+import re
 from collections.abc import Iterable
 from decimal import Decimal
 from math import isinf, isnan
@@ -22,6 +24,7 @@ from headrace.registry.avro.types import (
     namespace_of,
     simple_name,
 )
+from headrace.registry.schema import InvalidSchema
 
 # As Jackson escapes, which Avro's Java library writes with.
 _ESCAPES = {code: f"\\u{code:04X}" for code in range(32)} | {
@@ -31,6 +34,34 @@ _ESCAPES = {code: f"\\u{code:04X}" for code in range(32)} | {
     }.items()
 }  # fmt: skip
 _KEYWORDS = frozenset({*PRIMITIVES, "record", "enum", "fixed", "array", "map", "union"})
+# What is never closed goes to the end, so that it is looked through only once.
+_STRING_OR_COMMENT = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|/\*.*?(?:\*/|\Z)|//[^\n]*', re.DOTALL)
+
+
+def load(text: str) -> Any:
+    """The text's JSON; comments are allowed, as Avro's own parser allows them."""
+    bare = _STRING_OR_COMMENT.sub(_without_comment, text)
+    try:
+        node = json.loads(bare, parse_constant=_refuse_constant)
+        # Half a surrogate pair can be escaped in JSON, and then be neither stored nor told.
+        json.dumps(node, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise InvalidSchema("half a surrogate pair stands in it, which is no character") from error
+    except ValueError as error:
+        raise InvalidSchema(f"not JSON: {error}") from error
+    return node
+
+
+def _without_comment(found: re.Match[str]) -> str:
+    text = found[0]
+    if text.startswith('"') or (text.startswith("/*") and not (text.endswith("*/") and len(text) > 3)):
+        return text
+    # Of the same shape, so that a later error still tells the right line and column.
+    return re.sub(r"[^\n]", " ", text)
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no number of JSON")
 
 
 def render(schema: Schema, known: Iterable[str] = ()) -> str:
