@@ -169,12 +169,11 @@ def api(chosen: Settings) -> httpx.Client:
 def report(measured: Sequence[Figures], *, rounds: int) -> str:
     """The figures as a page."""
     where = f"{psutil.cpu_count()} cores, {psutil.virtual_memory().total / 2**30:.0f} GB"
-    load = f"load {os.getloadavg()[0]:.1f} at the end"
+    how = f"load {os.getloadavg()[0]:.1f} at the end. Median and worst of {rounds} rounds, in seconds."
     lines = [
         "# Feed files: how soon Airflow follows",
         "",
-        f"`python -m bench.feeds`, {datetime.now(UTC):%Y-%m-%d}, {where}, {load}. "
-        + f"Median and worst of {rounds} rounds, in seconds.",
+        f"`python -m bench.feeds`, {datetime.now(UTC):%Y-%m-%d}, {where}, {how}",
         "",
         "| | promised | " + " | ".join(f"{each.feeds:,} feeds" for each in measured) + " |",
         "|---|---|" + "---|" * len(measured),

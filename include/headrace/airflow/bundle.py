@@ -31,9 +31,6 @@ TIDY_S = 300.0
 FRESH_S = 10.0
 """How old a refresh may be for a task to rely on it."""
 
-FILL_S = 120.0
-"""How long to wait for another process that fills the folder for the first time."""
-
 
 class FeedBundle(BaseDagBundle):
     """Configured in `[dag_processor] dag_bundle_config_list`.
@@ -116,26 +113,15 @@ class FeedBundle(BaseDagBundle):
         return mark
 
     def _fill(self) -> None:
-        """Judge every feed once, here and now: Airflow would take a folder that lacks stubs for deleted DAGs."""
-        authority, deadline = self._authority(acts=False), time.monotonic() + FILL_S
-        while True:
-            journal = self.intake.journal()
-            self.intake.take_in(authority, mark=self._mark_to_fill(authority, journal))
-            if self.intake.journal().whole:
-                break
-            if time.monotonic() > deadline:
-                raise RegistryError(f"{self.intake.stubs.folder}: not filled after {FILL_S:.0f} s; see the log above.")
-            time.sleep(0.05)  # another process of this host may be filling it
-        self._stamp.touch()
-
-    def _mark_to_fill(self, authority: Authority, journal: Journal) -> str | None:
-        """A folder that was whole once does without the registry."""
+        """Judge every feed, here and now: Airflow would take a folder that lacks stubs for deleted DAGs."""
+        authority, mark = self._authority(acts=False), None
         try:
-            return authority.mark()
+            mark = authority.mark()
         except RegistryError:
-            if not journal.whole:
+            if not self.intake.journal().whole:
                 raise
-            return None
+        self.intake.catch_up(authority, mark=mark)
+        self._stamp.touch()
 
     def _authority(self, *, acts: bool) -> Authority:
         """The registry, asked by the DAG processor, which acts upon it, or by anybody else, who only looks."""

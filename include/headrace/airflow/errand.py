@@ -13,7 +13,7 @@ log = logging.getLogger(__name__)
 class Errand:
     """One piece of work that was sent off."""
 
-    def __init__(self, work: Callable[[], None]) -> None:
+    def __init__(self, work: Callable[[], object]) -> None:
         # Forked, not started anew: all imports are there already, which is what a new feed's five seconds need.
         self._process = multiprocessing.get_context("fork").Process(target=_run, args=(work,), daemon=True)
         self._process.start()
@@ -28,7 +28,7 @@ class Errand:
         return self._process.exitcode != 0
 
 
-def _run(work: Callable[[], None]) -> None:
+def _run(work: Callable[[], object]) -> None:
     """Be a process of its own: with nobody's signal handlers, and with database connections of its own."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR2):
         signal.signal(number, signal.SIG_DFL)

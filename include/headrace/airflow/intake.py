@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,11 +14,14 @@ from headrace.airflow.authority import Authority, Judgement, Offer
 from headrace.airflow.journal import Entry, Journal, Verdict, claim
 from headrace.airflow.plan import Plan, Seen, plan, scan
 from headrace.airflow.stubs import Stubs, feed_stub
-from headrace.errors import FeedError
+from headrace.errors import FeedError, MovedError
 from headrace.fault import Fault
 from headrace.feed import Feed
 
 log = logging.getLogger(__name__)
+
+PATIENCE_S = 300.0
+"""How long catching up may take."""
 
 BATCH = 50
 """How many files are judged at a time: one that changes meanwhile waits for no more than these."""
@@ -49,8 +53,8 @@ class Intake:
             now=self.clock(),
         )
 
-    def take_in(self, authority: Authority, *, mark: str | None) -> None:
-        """Bring the stubs up to date, unless another process of this host is at it.
+    def take_in(self, authority: Authority, *, mark: str | None) -> bool:
+        """One round of bringing the stubs up to date; False when another process of this host is at it.
 
         Whoever is killed whenever: what was not done is in the next plan. A mark of None says that the registry gives
         no answer: feeds then stay as they are.
@@ -65,6 +69,19 @@ class Intake:
                 if done.whole:
                     self.stubs.sweep(done.feeds.keys())
                 authority.finish()
+        return is_ours
+
+    def catch_up(self, authority: Authority, *, mark: str | None) -> Journal:
+        """Bring the stubs up to date, however many rounds it takes, waiting for another process that is at it."""
+        deadline = time.monotonic() + PATIENCE_S
+        while self.plan(journal := self.journal(), authority, mark=mark):
+            if time.monotonic() > deadline:
+                raise MovedError(
+                    f"{self.stubs.folder}: another process holds its lock for {PATIENCE_S:.0f} s. Try again."
+                )
+            if not self.take_in(authority, mark=mark):
+                time.sleep(0.05)
+        return journal
 
 
 @dataclass
@@ -101,8 +118,7 @@ class _Round:
             try:
                 version = self._read(name, file)
             except FeedError as error:
-                self._refuse(name, str(error))
-                yield name, self._entry(file.signature, "faulty")
+                yield name, self._refuse(name, str(error), self._entry(file.signature, "faulty"))
                 continue
             except FileNotFoundError:
                 continue  # deleted since it was seen: the next plan tells
@@ -110,8 +126,7 @@ class _Round:
                 sound[name] = version
             else:
                 # Not for good: the other one's file may go, or take another topic.
-                self._refuse(name, str(_clash(version, owner)))
-                yield name, self._entry(file.signature, "waiting")
+                yield name, self._refuse(name, str(_clash(version, owner)), self._entry(file.signature, "waiting"))
         for judgement in self._judgements([version.feed for version in sound.values()]):
             version = sound[judgement.feed]
             topic = "" if judgement.reasons else version.feed.topic
@@ -137,19 +152,21 @@ class _Round:
         name = judgement.feed
         if judgement.silence:
             log.warning("feed %s: not judged yet, it stays as it is: %s", name, judgement.silence)
-            return self._entry(version.signature, "waiting")
+            return replace(self._entry(version.signature, "waiting"), reason=judgement.silence)
         if judgement.reasons:
-            self._refuse(name, "\n".join(judgement.reasons))
-            return self._entry(version.signature, "refused")
+            return self._refuse(name, "\n".join(judgement.reasons), self._entry(version.signature, "refused"))
         self.intake.stubs.accept(name, suffix=version.suffix, text=version.text)
         return self._entry(version.signature, "accepted")
 
-    def _refuse(self, name: str, reason: str) -> None:
+    def _refuse(self, name: str, reason: str, entry: Entry) -> Entry:
         """Show the fault; a feed without a last good version here goes on with the registry's, if that has one."""
         offer = None if self.intake.stubs.accepted(name) else self.offers.get(name)
         if offer is not None:
-            self.intake.stubs.accept(name, suffix=offer.suffix, text=offer.text)
+            with suppress(FeedError):
+                sound(name + offer.suffix, offer.text)
+                self.intake.stubs.accept(name, suffix=offer.suffix, text=offer.text)
         self.intake.stubs.blame(name, reason)
+        return replace(entry, reason=reason)
 
     def _follow(self, journal: Journal, *, files: Collection[str]) -> Journal:
         """Take in the feeds that only the registry declares; drop those that it no longer does."""
@@ -175,8 +192,8 @@ class _Round:
             try:
                 fresh[name] = _Version(sound(name + offer.suffix, offer.text), offer.suffix, offer.text, signature)
             except FeedError as error:
-                self.intake.stubs.blame(name, str(error))
-                yield name, self._offered(self._entry(signature, "faulty"))
+                entry = self._refuse(name, str(error), self._entry(signature, "faulty"))
+                yield name, self._offered(entry)
         for judgement in self.authority.open([version.feed for version in fresh.values()]) if fresh else ():
             yield judgement.feed, self._offered(self._settle(judgement, fresh[judgement.feed]))
 

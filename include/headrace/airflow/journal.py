@@ -25,6 +25,8 @@ class Entry:
     signature: str
     """Tells the version: a file's time, size and number on disk, or a schema's id."""
     verdict: Verdict
+    reason: str = ""
+    """Why it was not accepted."""
     mark: str = ""
     """How far the registry was."""
     at: float = 0.0

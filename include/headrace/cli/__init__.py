@@ -9,6 +9,7 @@ from headrace import __version__
 from headrace.cli.lint import lint
 from headrace.cli.new import new
 from headrace.cli.register import register
+from headrace.cli.stubs import stubs
 from headrace.errors import HeadraceError
 
 app = typer.Typer(
@@ -20,6 +21,7 @@ app = typer.Typer(
 app.command()(lint)
 app.command()(new)
 app.command()(register)
+app.command()(stubs)
 
 
 def main() -> None:
