@@ -18,7 +18,7 @@ from headrace.registry.compatibility import Level
 from headrace.registry.languages import LANGUAGES
 from headrace.registry.schema import InvalidSchema, Parsed
 
-PLACED = re.compile(r"#?(?P<path>/\S*): (?P<message>.*)", re.DOTALL)
+PLACED = re.compile(r"#?(?P<path>/\S*?):? (?P<message>.*)", re.DOTALL)
 """How a schema's parser says where it stopped."""
 SHAPE = {"type", "fields", "properties"}
 """Where a schema that holds no fields is told to be wrong: there is nothing more to say about it."""

@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 from psycopg import sql
-from workshop import ORDER, Record, Workshop
+from workshop import ORDER, ORDER_FIELDS, Record, Workshop
 
 from headrace.airflow import connections
 from headrace.declaration import Warehouse
@@ -91,6 +91,30 @@ def test_another_mask_key_compares_every_row_again(workshop: Make) -> None:
     assert column(shop, "email")["a"] != one["a"]
     assert column(shop, "email")["b"] is None
     shop.reconcile(mask_key=b"two")
+
+
+def test_a_hashed_key_identifies_rows_as_well_as_the_key_itself(workshop: Make) -> None:
+    personal = [{**field, "pii": "account"} if field["name"] == "id" else field for field in ORDER_FIELDS]
+    warehouses = {"finance": {"mask": {"id": "hash"}}, "engineering": {"keep": ["id"]}}
+    shop = workshop({**ORDER, "warehouses": warehouses}, fields=personal)
+    shop.merge(order("a", 1), order("b", 1), order("c", 1))
+    shop.load()
+    shop.load("engineering")
+    shop.merge(order("a", 2), Record(None, key="b"), order("d", 1))
+    assert shop.load().whole is False
+    shop.load("engineering")
+    hashed, plain = column(shop, "revision"), column(shop, "revision", "engineering")
+    assert plain == {"a": 2, "c": 1, "d": 1}
+    assert sorted(hashed.values()) == [1, 1, 2]
+    assert not {*plain} & {*hashed}
+    shop.reconcile()
+    shop.load(mask_key=b"another")
+    again = column(shop, "revision")
+    assert sorted(again.values()) == [1, 1, 2]
+    assert not {*again} & {*hashed}
+    change(shop, "delete from {} where revision = 2")
+    with pytest.raises(ReconcileError, match=r"2 rows of 3; lost 1\. Clear"):
+        shop.reconcile(mask_key=b"another")
 
 
 def test_a_warehouse_that_missed_several_runs_catches_up_in_one(workshop: Make) -> None:
