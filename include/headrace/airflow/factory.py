@@ -9,6 +9,7 @@ from airflow.sdk import DAG, CronDataIntervalTimetable, TriggerRule, task
 from headrace import duration, layout
 from headrace.airflow import assets, tasks
 from headrace.feed import Feed, load
+from headrace.field import Field
 
 RUN = "{{ run_id }}"
 LONGEST_TAG = 100
@@ -68,8 +69,13 @@ def documentation(feed: Feed) -> str:
         "warehouses": ", ".join(declared.warehouses) or "none",
         "asset": ", ".join(layout.asset(store, feed.name)[0] for store in (assets.CLEAN, *declared.warehouses)),
     }
-    fields = [(f"`{note.name}`", note.pii or "", note.doc or "") for note in feed.fields]
-    return "\n".join([feed.doc, "", *_table(("", ""), facts.items()), "", *_table(("field", "personal", ""), fields)])
+    fields = [(f"`{each.name}`", _type(each), each.pii or "", each.doc or "") for each in feed.fields]
+    titles = ("field", "type", "personal", "")
+    return "\n".join([feed.doc, "", *_table(("", ""), facts.items()), "", *_table(titles, fields)])
+
+
+def _type(field: Field) -> str:
+    return f"{field.kind} or null" if field.nullable else field.kind
 
 
 def _table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
