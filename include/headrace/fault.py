@@ -15,7 +15,7 @@ class Fault:
 
     file: str
     path: str
-    """Dotted, from the root of the file, such as `feed.key.0`; empty for the whole file."""
+    """Dotted, from the root of the file, such as `feed.topic.name`; empty for the whole file."""
     message: str
     fix: str = ""
     value: Any = None

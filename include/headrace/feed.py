@@ -82,7 +82,8 @@ class Read:
 
 def files(folder: Path) -> list[Path]:
     """The feed files of a folder, by name; hidden ones are not feeds."""
-    return sorted(path for path in folder.iterdir() if path.suffix in SUFFIXES and not path.name.startswith("."))
+    named = (path for path in folder.iterdir() if path.suffix in SUFFIXES and not path.name.startswith("."))
+    return sorted(path for path in named if path.is_file())
 
 
 def load(path: Path) -> Feed:
@@ -105,6 +106,8 @@ def read_file(path: Path) -> Read:
     """A file as far as it can be told, with its faults."""
     try:
         return read(path.name, path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return Read(None, (Fault(path.name, "", f"is not in {path.parent}."),))
     except UnicodeDecodeError as error:
         message = f"byte {error.start} is not UTF-8: {error.reason}."
         return Read(None, (Fault(path.name, "", message, "Save the file as UTF-8."),))

@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from headrace import feed
 from headrace.errors import FeedError
@@ -23,6 +25,19 @@ FIELDS = (
     {"name": "lines", "type": {"type": "array", "items": "string"}},
     {"name": "email", "type": ["null", "string"], "default": None, "pii": "email"},
     {"name": "address", "type": {"type": "record", "name": "Address", "fields": [{"name": "city", "type": "string"}]}},
+)
+
+
+WORDS = st.sampled_from([
+    "key", "order", "topic", "name", "type", "fields", "properties", "feed", "x-feed", "checks", "column",
+    "between", "items", "partition", "field", "warehouses", "mask", "delete", "one_of", "drains", "pii",
+    "$ref", "anyOf", "record", "object", "null", "enum", "symbols", "string", "id", "#", "#/properties/id",
+    "hash", "latest", "expect", "schedule", "matches", "alerts", "to", "keep", "*", "(", "true", "false",
+])  # fmt: skip
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | WORDS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=5),
+    max_leaves=25,
 )
 
 
@@ -233,6 +248,15 @@ def test_a_broken_attribute_does_not_hide_what_is_wrong_elsewhere() -> None:
 def test_a_broken_schema_does_not_hide_a_misspelt_attribute() -> None:
     text = json.dumps({"type": "enum", "fields": [{"type": "string"}], "feed": {"key": ["id"], "ordr": ["x"]}})
     assert [each.path for each in feed.read("orders.avsc", text).faults] == ["feed.ordr", "type"]
+
+
+@given(root=st.dictionaries(WORDS, ANYTHING), declared=ANYTHING, fields=ANYTHING)
+def test_whatever_stands_in_a_file_is_told_and_never_an_accident(root: Any, declared: Any, fields: Any) -> None:
+    for file in ("rows.avsc", "rows.json"):
+        whole = {"type": "record", "name": "Row", **root, "fields": fields, "feed": declared, "x-feed": declared}
+        found = feed.read(file, json.dumps(whole))
+        assert found.feed is not None
+        assert all(each.file == file and each.message for each in found.faults)
 
 
 def test_a_list_that_was_forgotten_is_written_down() -> None:
