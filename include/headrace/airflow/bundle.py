@@ -25,6 +25,9 @@ log = logging.getLogger(__name__)
 PATIENCE_S = 1.5
 """How long a refresh waits for its errand: most are back by then, and their stubs are parsed at once."""
 
+ERRAND_S = 300.0
+"""How long an errand may take: each of its questions has a time limit of its own."""
+
 TIDY_S = 300.0
 """How often an errand is sent though nothing changed, to mend what others changed behind our back."""
 
@@ -94,7 +97,10 @@ class FeedBundle(BaseDagBundle):
         """Whether no errand is on its way; after one that failed there is a pause."""
         if self._errand is not None:
             if not self._errand.is_back():
-                return False
+                if time.monotonic() - self._sent < ERRAND_S:
+                    return False
+                log.warning("Judging feeds takes more than %d s; it is begun anew.", ERRAND_S)
+                self._errand.call_off()
             if self._errand.failed:
                 self._rests_until = time.monotonic() + WAIT_S
             self._errand = None

@@ -27,6 +27,11 @@ class Errand:
     def failed(self) -> bool:
         return self._process.exitcode != 0
 
+    def call_off(self) -> None:
+        """End it; whatever it was at, the next one finds out."""
+        self._process.kill()
+        self._process.join()
+
 
 def _run(work: Callable[[], object]) -> None:
     """Be a process of its own: with nobody's signal handlers, and with database connections of its own."""

@@ -105,6 +105,8 @@ class _Round:
         for name, entry in self._judge(batch, claims=journal.claims()):
             # A feed that goes on with its last good version keeps that one's topic.
             known = journal.feeds.get(name)
+            if entry.verdict == "waiting" and not (known and known.reason == entry.reason):
+                log.warning("feed %s stays as it is: %s", name, entry.reason)
             journal = journal.told(name, replace(entry, topic=entry.topic or (known.topic if known else "")))
         if self.mark is not None and (todo.offers or todo.gone):
             journal = self._follow(journal, files=seen.keys())
@@ -151,7 +153,6 @@ class _Round:
         """Make a judgement come true in the folder."""
         name = judgement.feed
         if judgement.silence:
-            log.warning("feed %s: not judged yet, it stays as it is: %s", name, judgement.silence)
             return replace(self._entry(version.signature, "waiting"), reason=judgement.silence)
         if judgement.reasons:
             return self._refuse(name, "\n".join(judgement.reasons), self._entry(version.signature, "refused"))

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import psycopg
 
@@ -19,12 +20,15 @@ from headrace.kafka.topic import Config, Ensured
 from headrace.registry import feeds as known
 from headrace.registry import origins
 from headrace.registry.errors import Code, RegistryFault
+from headrace.registry.origins import Origin
 from headrace.registry.registered import Registered
 from headrace.registry.registration import Asked
 from headrace.registry.registry import Registry
 from headrace.registry.schema import SchemaText
 from headrace.registry.store import Store
 from headrace.registry.version import LATEST
+
+T = TypeVar("T")
 
 REGISTRY = "the registry"
 ENDINGS = {schema_type: suffix for suffix, schema_type in SUFFIXES.items()}
@@ -71,12 +75,10 @@ def register(feeds: Iterable[Feed], *, store: Store, kafka: Config) -> list[Regi
     good = [feed for feed in wanted if judged[feed.name].is_good]
     topics = topic.ensure_all(kafka, good) if good else {}
     with _answering(store):
-        return [
-            _registered(feed, judged[feed.name], topics[feed.name], registry=Registry(store))
-            if feed.name in topics
-            else judged[feed.name]
-            for feed in wanted
-        ]
+        for feed in good:
+            judged[feed.name] = _registered(feed, judged[feed.name], topics[feed.name], registry=Registry(store))
+        _note(store, (judged[feed.name] for feed in good))
+    return [judged[feed.name] for feed in wanted]
 
 
 def _compared(feed: Feed, registry: Registry) -> Registration:
@@ -119,9 +121,12 @@ def _registered(feed: Feed, judged: Registration, ensured: Ensured, *, registry:
     except RegistryFault as fault:
         # Somebody else was quicker, or the registry takes nothing at the moment.
         return replace(judged, is_new=False, reasons=(f"{feed.name}{ENDINGS[feed.schema_type]}: {fault.message}",))
-    with registry.store.writing() as tables:
-        origins.note(tables, registered)
     return replace(judged, version=registered.version, id=registered.id, drifts=tuple(ensured.drifts))
+
+
+def _note(store: Store, done: Iterable[Registration]) -> None:
+    """Remember which versions are the files'. Were we killed before, doing it all again would mend it."""
+    origins.note(store, {(each.subject, each.version, each.id) for each in done if each.version and each.id})
 
 
 def schema(feed: Feed) -> SchemaText:
@@ -151,12 +156,7 @@ class Registrar:
     """Whether topics are made, and Variables written."""
 
     def mark(self) -> str:
-        with _answering(self.store):
-            try:
-                return str(self.store.mark())
-            except psycopg.errors.UndefinedTable:
-                self.store.prepare()
-                return str(self.store.mark())
+        return str(self._asked(self.store.mark))
 
     def judge(self, feeds: Sequence[Feed]) -> Iterable[Judgement]:
         if self.registers:
@@ -166,10 +166,22 @@ class Registrar:
         return [Judgement(each.feed, each.reasons, each.silence) for each in done]
 
     def offers(self) -> Sequence[Offer]:
-        with _answering(self.store), self.store.reading() as tables:
-            latest, noted = tables.latest_of_all(), origins.noted(tables)
+        latest, noted = self._asked(self._latest)
         offers = (_offer(each, from_file=origins.of(each) in noted) for each in latest)
         return [offer for offer in offers if offer is not None]
+
+    def _latest(self) -> tuple[list[Registered], frozenset[Origin]]:
+        with self.store.reading() as tables:
+            return tables.latest_of_all(), origins.noted(tables)
+
+    def _asked(self, question: Callable[[], T]) -> T:
+        """An answer of the store, whose tables nobody may have made yet."""
+        with _answering(self.store):
+            try:
+                return question()
+            except psycopg.errors.UndefinedTable:
+                self.store.prepare()
+                return question()
 
     def open(self, feeds: Sequence[Feed]) -> Iterable[Judgement]:
         topics = topic.ensure_all(self.kafka(), feeds) if self.opens else {}

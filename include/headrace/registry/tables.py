@@ -61,6 +61,12 @@ create table if not exists uses (
 );
 create table if not exists configs (subject text primary key, value jsonb not null);
 create table if not exists modes (subject text primary key, mode text not null);
+create table if not exists origins (
+    subject text not null,
+    version integer not null,
+    id integer not null,
+    primary key (subject, version, id)
+);
 create table if not exists marks (mark bigint not null);
 insert into contexts (name) values ('.') on conflict do nothing;
 insert into marks select 0 where not exists (select from marks);
