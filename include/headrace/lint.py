@@ -35,9 +35,8 @@ def lint(paths: Sequence[Path]) -> list[Fault]:
 
 def placed(path: Path, faults: Iterable[Fault]) -> list[Fault]:
     """Faults with the file as the caller calls it, and the line that each is about."""
-    found, text = list(faults), ""
-    if found:
-        text = path.read_text(encoding="utf-8", errors="replace")
+    found = list(faults)
+    text = path.read_text(encoding="utf-8", errors="replace") if found and path.is_file() else ""
     lines = position.lines(text)
     return [replace(each, file=str(path), line=each.line or position.nearest(lines, each.path)) for each in found]
 
