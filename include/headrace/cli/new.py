@@ -148,8 +148,12 @@ def _feed(name: str, folder: Path) -> Feed:
 
 
 def _table(database: str, name: str) -> table.Table:
-    if "://" in database:
+    if database.startswith(("postgresql://", "postgres://")):
         return table.read(database, name)
+    if "://" in database:
+        raise typer.BadParameter(
+            "a database is an Airflow connection or a postgresql:// URL.", param_hint="--from-table"
+        )
     # Airflow logs to standard output, which belongs to our own answer.
     with contextlib.redirect_stdout(sys.stderr):
         from headrace.airflow import connections

@@ -87,8 +87,10 @@ def read(url: str, name: str) -> Table:
             comment = connection.execute(sql.SQL(COMMENT).format(table=table)).fetchone()
     except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName) as error:
         raise FeedError(f"the database has no table {name}. Name it with its schema, such as public.orders.") from error
-    except psycopg.errors.InvalidName as error:
+    except (psycopg.errors.InvalidName, psycopg.errors.SyntaxError) as error:
         raise FeedError(f"{name} is no name of a table. Write schema.table, such as public.orders.") from error
+    except psycopg.errors.InsufficientPrivilege as error:
+        raise SettingsError(f"the database does not let us read {name}: {error.diag.message_primary}.") from error
     except psycopg.OperationalError as error:
         raise SettingsError(f"the database does not answer: {error}") from error
     return Table([Column(*row) for row in columns], [row[0] for row in key], comment[0] if comment else None)
