@@ -6,9 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
+from registry_desk import desk, registry_desk
 from workshop import ORDER, ORDER_FIELDS, Workshop
 
 from headrace import feed as feeds
+
+__all__ = ["desk", "registry_desk"]
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """What clients get: Confluent's entities, with what is empty left out."""
 
+from collections.abc import Mapping
 from typing import Any, Self
 
 from fastapi.routing import APIRoute
@@ -38,8 +39,8 @@ class ToldSchema(Told):
     guid: str
     schema_type: str
     references: list[ToldReference] | None = None
-    metadata: dict[str, Any] | None = None
-    rule_set: dict[str, Any] | None = None
+    metadata: Mapping[str, Any] | None = None
+    rule_set: Mapping[str, Any] | None = None
     text: str = Field(alias="schema")
     ts: int | None = None
     deleted: bool | None = None
@@ -60,8 +61,8 @@ class ToldSchema(Told):
             guid=str(version.guid),
             schema_type=version.type,
             references=references or None,
-            metadata=version.schema.metadata,  # type: ignore[arg-type]
-            rule_set=version.schema.rule_set,  # type: ignore[arg-type]
+            metadata=version.schema.metadata,
+            rule_set=version.schema.rule_set,
             text=version.text if text is None else text,
             ts=version.timestamp,
             deleted=version.is_deleted,

@@ -48,26 +48,28 @@ REFUSED: Sequence[type[Exception]] = (
 )
 
 
-def refuse(request: Request, error: Exception) -> Answer:
+async def refuse(request: Request, error: Exception) -> Answer:
     """The one place where an error becomes an answer."""
     match error:
-        case RegistryFault(code=code, message=message):
-            return Answer({"error_code": code, "message": message}, code.status)
         case HTTPException(status_code=status):
             return refusal(status, HTTPStatus(status).phrase)
         case RequestValidationError():
             return _unread(error)
+    fault = error if isinstance(error, RegistryFault) else _fault(error)
+    return Answer({"error_code": fault.code, "message": fault.message}, fault.code.status)
+
+
+def _fault(error: Exception) -> RegistryFault:
+    """What went wrong below the core."""
+    match error:
         case psycopg.errors.LockNotAvailable():
-            return refuse(request, RegistryFault(Code.TIMED_OUT, "The operation timed out; try again."))
+            return RegistryFault(Code.TIMED_OUT, "Others are writing to the registry for too long; try again.")
         case psycopg.DataError() | UnicodeEncodeError():
-            return refuse(
-                request,
-                RegistryFault(
-                    Code.INVALID_SCHEMA, "It has a character that cannot be kept: NUL, or half a surrogate pair."
-                ),
+            return RegistryFault(
+                Code.INVALID_SCHEMA, "NUL, or half a surrogate pair, is no character that can be kept."
             )
     log.error("The registry's store failed: %s", error)
-    return refuse(request, RegistryFault(Code.STORE_FAILED, "Error in the backend data store"))
+    return RegistryFault(Code.STORE_FAILED, "Error in the backend data store")
 
 
 def _unread(error: RequestValidationError) -> Answer:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from headrace.feed import SchemaType
+from headrace.registry.languages import differences
 from headrace.registry.metadata import Metadata, properties
 from headrace.registry.schema import Parsed
 
@@ -49,14 +50,22 @@ class Candidate:
     version: int | None = None
 
 
-def reasons(level: Level, new: Candidate, *, old: Sequence[Candidate], group: str | None = None) -> list[str]:
-    """Every reason why the schema may not follow the old ones, the oldest first; none when it may.
+@dataclass(frozen=True)
+class Policy:
+    """What is compared, and how."""
 
-    Where a group is named, only those old ones count whose metadata have the same value for it.
-    """
+    level: Level = Level.BACKWARD
+    group: str | None = None
+    """A property of the metadata: only old schemas with the same value count."""
+    is_lenient: bool = False
+
+
+def reasons(policy: Policy, new: Candidate, *, old: Sequence[Candidate]) -> list[str]:
+    """Every reason why the schema may not follow the old ones, given the oldest first; none when it may."""
+    level, group = policy.level, policy.group
     compared = [each for each in old if group is None or _value(each, group) == _value(new, group)]
     for each in reversed(compared if level.is_transitive else compared[-1:]):
-        if found := _reasons(level, new, old=each):
+        if found := _reasons(policy, new, old=each):
             return [*found, f"{{validateFields: 'false', compatibility: '{level}'}}"]
     return []
 
@@ -65,22 +74,22 @@ def _value(candidate: Candidate, group: str) -> str | None:
     return properties(candidate.metadata).get(group)
 
 
-def _reasons(level: Level, new: Candidate, *, old: Candidate) -> list[str]:
+def _reasons(policy: Policy, new: Candidate, *, old: Candidate) -> list[str]:
+    level, is_lenient = policy.level, policy.is_lenient
     if level is Level.NONE:
         return []
     if new.type != old.type:
         return [OTHER_TYPE]
-    forward = [
-        each.told(reader="old", writer="new")
-        for each in (old.parsed.incompatibilities(new.parsed) if level.is_read_by_old else ())
-    ]
-    backward = [
-        each.told(reader="new", writer="old")
-        for each in (new.parsed.incompatibilities(old.parsed) if level.reads_old else ())
-    ]
+    forward, backward = [], []
+    if level.is_read_by_old:
+        found = differences(old.parsed, new.parsed, is_lenient=is_lenient)
+        forward = [each.told(reader="old", writer="new") for each in found]
+    if level.reads_old:
+        found = differences(new.parsed, old.parsed, is_lenient=is_lenient)
+        backward = [each.told(reader="new", writer="old") for each in found]
     # Where both directions are checked, Confluent shows the old schema only when the backward one failed.
-    shown = _shown(old) if backward or (forward and not level.reads_old) else []
-    return [*forward, *backward, *shown]
+    is_shown = backward or (forward and not level.reads_old)
+    return [*forward, *backward, *(_shown(old) if is_shown else ())]
 
 
 def _shown(old: Candidate) -> list[str]:

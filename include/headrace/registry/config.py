@@ -5,10 +5,11 @@ from typing import Any
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from headrace.registry.compatibility import Level
+from headrace.registry.compatibility import Level, Policy
 from headrace.registry.errors import Code, RegistryFault
 from headrace.registry.rules import check_rules
 
+POLICIES = ("STRICT", "LENIENT", "LOGICAL")
 INVALID_LEVEL = (
     "Invalid compatibility level. Valid values are none, backward, forward, full, "
     "backward_transitive, forward_transitive, and full_transitive"
@@ -42,6 +43,10 @@ class Config(BaseModel):
         return Level(self.compatibility_level or DEFAULT_LEVEL)
 
     @property
+    def policy(self) -> Policy:
+        return Policy(self.level, self.compatibility_group, is_lenient=self.compatibility_policy == "LENIENT")
+
+    @property
     def adds(self) -> bool:
         """Whether schemas get metadata or rules that nobody sent."""
         return any((self.default_metadata, self.override_metadata, self.default_rule_set, self.override_rule_set))
@@ -62,14 +67,16 @@ DEFAULT = Config(compatibility_level=DEFAULT_LEVEL)
 
 
 def checked(update: ConfigUpdate) -> ConfigUpdate:
-    """The update with its level in capitals, or a fault that says what is wrong with it."""
+    """The update with its words in capitals, or a fault that says what is wrong with it."""
     check_rules(update.default_rule_set)
     check_rules(update.override_rule_set)
-    if update.compatibility_level is None:
-        return update
-    if update.compatibility_level.upper() not in Level.__members__:
+    level, policy = update.compatibility_level, update.compatibility_policy
+    if level is not None and level.upper() not in Level.__members__:
         raise RegistryFault(Code.INVALID_COMPATIBILITY, INVALID_LEVEL)
-    return update.model_copy(update={"compatibility_level": update.compatibility_level.upper()})
+    # A policy that is none clears it, as Confluent's does.
+    named = policy.upper() if policy and policy.upper() in POLICIES else None
+    set_ = {"compatibility_level": level and level.upper(), "compatibility_policy": named}
+    return update.model_copy(update={name: value for name, value in set_.items() if name in update.model_fields_set})
 
 
 def updated(config: Config | None, update: ConfigUpdate) -> Config:

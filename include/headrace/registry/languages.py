@@ -1,17 +1,14 @@
 """The languages that schemas are written in, each with its parsers."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from headrace.registry import avro
+from headrace.registry import avro, json_schema
+from headrace.registry.avro import AvroSchema
 from headrace.registry.errors import invalid_schema
-from headrace.registry.schema import InvalidSchema, Parsed
-
-try:
-    from headrace.registry import json_schema
-except ImportError:
-    json_schema = None
+from headrace.registry.json_schema import JsonSchema
+from headrace.registry.schema import Incompatibility, InvalidSchema, Parsed
 
 Parser = Callable[[str, Mapping[str, str]], Parsed]
 """Reads a text, given the texts that it and they refer to by name, each after those that it refers to itself."""
@@ -26,7 +23,7 @@ class Language:
 
 
 LANGUAGES: Mapping[str, Language] = {
-    "JSON": Language(new=json_schema and json_schema.parse, known=json_schema and json_schema.parse),
+    "JSON": Language(new=json_schema.parse, known=json_schema.parse),
     "AVRO": Language(new=avro.parse, known=avro.parse_known),
 }
 
@@ -53,3 +50,15 @@ def parse(text: Text) -> Parsed:
         return read(text.text, dict(text.dependencies))
     except InvalidSchema as error:
         raise invalid_schema(f"Invalid schema of type {text.type}, details: {error}") from error
+
+
+def resolved(schema: Parsed) -> str:
+    """The text with its references written out, so that it stands alone; of JSON Schema, as it is kept."""
+    return schema.resolved if isinstance(schema, AvroSchema) else schema.canonical
+
+
+def differences(reader: Parsed, writer: Parsed, *, is_lenient: bool) -> Sequence[Incompatibility]:
+    """Why data written with one schema cannot be read with another; JSON Schema can be lenient about what is open."""
+    if isinstance(reader, JsonSchema):
+        return reader.incompatibilities(writer, policy="LENIENT" if is_lenient else "STRICT")
+    return reader.incompatibilities(writer)

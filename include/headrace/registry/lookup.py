@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from headrace.registry.config import Config
+from headrace.registry.errors import invalid_schema
+from headrace.registry.languages import resolved
 from headrace.registry.metadata import merge_metadata, sorted_metadata, version_in, with_version, without_version
 from headrace.registry.references import parsed, pinned
 from headrace.registry.registered import Registered
@@ -27,6 +29,8 @@ def canonical(tables: Tables, subject: str, schema: SchemaText, *, normalize: bo
 
     A new schema is read strictly, and may not refer to deleted versions.
     """
+    if not schema.text.strip():
+        raise invalid_schema("Empty schema")
     exact = pinned(tables, subject, schema, deleted=not is_new)
     read = parsed(tables, subject, exact, is_new=is_new)
     sorts = normalize and not mode_in_scope(tables, subject).brings_ids
@@ -111,5 +115,6 @@ def _same_text(tables: Tables, form: Canonical, *, version: Registered) -> bool:
     if form.schema.type != "AVRO":
         return False
     # In Avro the order of attributes means nothing, and Python compares mappings so.
-    old = parsed(tables, version.subject, version.schema).resolved if version.schema.references else version.text
-    return bool(json.loads(form.parsed.resolved) == json.loads(old))
+    has_references = bool(version.schema.references)
+    old = resolved(parsed(tables, version.subject, version.schema)) if has_references else version.text
+    return bool(json.loads(resolved(form.parsed)) == json.loads(old))

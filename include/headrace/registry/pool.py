@@ -39,6 +39,11 @@ class Pool:
         finally:
             self._keep(connection)
 
+    def close(self) -> None:
+        """Close what is open and unused."""
+        while self._idle:
+            self._idle.pop()[1].close()
+
     def _begin(self) -> psycopg.Connection:
         while self._idle:
             try:

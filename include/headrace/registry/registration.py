@@ -55,8 +55,6 @@ def register(tables: Tables, subject: str, asked: Asked, *, normalize: bool, for
     live = [version for version in history if not version.is_deleted]
     following = history[-1].version + 1 if history else 1
     schema = asked.schema if mode.brings_ids else _completed(asked, config, live=live, following=following)
-    if not schema.text.strip():
-        raise invalid_schema("Empty schema")
     is_new = not mode.brings_ids and config.validate_new_schemas is not False
     form = canonical(tables, subject, schema, normalize=normalize, is_new=is_new)
     id_ = _id(tables, subject, form.schema, asked=asked)
@@ -139,7 +137,7 @@ def why_not(tables: Tables, form: Canonical, *, config: Config, old: list[Regist
         Candidate(each.type, parsed(tables, each.subject, each.schema), each.schema.metadata, each.version)
         for each in compared
     ]
-    return reasons(config.level, new, old=candidates, group=config.compatibility_group)
+    return reasons(config.policy, new, old=candidates)
 
 
 def _check_free(tables: Tables, subject: str, schema: SchemaText, *, there: Registered | None, id_: int) -> None:

@@ -7,6 +7,7 @@ from uuid import UUID
 from headrace.registry import administration, deletion, feeds, registration
 from headrace.registry.config import Config, ConfigUpdate
 from headrace.registry.errors import invalid_subject, schema_not_found, subject_not_found, version_not_found
+from headrace.registry.languages import resolved
 from headrace.registry.lookup import canonical, look_up
 from headrace.registry.metadata import properties
 from headrace.registry.mode import Mode
@@ -189,12 +190,12 @@ class Registry:
         if format_ != RESOLVED:
             return version.text
         with self.store.reading() as tables:
-            return parsed(tables, version.subject, version.schema).resolved
+            return resolved(parsed(tables, version.subject, version.schema))
 
     def writers(self, subject: str) -> Mapping[int, str]:
         """Every schema that a record may have been written with, by id, each standing alone; deleted versions too."""
         with self.store.reading() as tables:
-            return {each.id: parsed(tables, each.subject, each.schema).resolved for each in tables.history(subject)}
+            return {each.id: resolved(parsed(tables, each.subject, each.schema)) for each in tables.history(subject)}
 
     # Settings and contexts
 

@@ -62,9 +62,5 @@ class Parsed(Protocol):
     def normalized(self) -> str:
         """The text with everything sorted that may be sorted: what `normalize=true` compares and keeps."""
 
-    @property
-    def resolved(self) -> str:
-        """The text with every reference written out, so that it stands alone; what `format=resolved` gives."""
-
     def incompatibilities(self, writer: "Parsed") -> Sequence[Incompatibility]:
         """Why data written with another schema cannot be read with this one; nothing when all of it can."""

@@ -39,6 +39,10 @@ class Store:
             connection.execute(sql.SQL("create schema if not exists {}").format(sql.Identifier(self.namespace)))
             connection.execute(CREATE)
 
+    def close(self) -> None:
+        """Close its connections; a later use opens new ones."""
+        self._pool.close()
+
     @contextmanager
     def reading(self) -> Iterator[Tables]:
         """The tables as they are."""
