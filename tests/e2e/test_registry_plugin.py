@@ -3,12 +3,12 @@
 import json
 import os
 import threading
-import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -22,6 +22,7 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 from playwright.sync_api import Browser, expect
 
 from headrace import layout
+from headrace.airflow import connections, variables
 from headrace.airflow.hooks import RegistryHook
 from headrace.airflow.provider import CONNECTION_TYPE, FIELDS, HOOK_NAME
 from headrace.errors import RegistryError
@@ -290,10 +291,9 @@ def test_a_variable_changed_by_hand_is_mended(airflow: httpx.Client, client: Sch
     client.set_compatibility(layout.subject(name), "FULL")
     assert variable(airflow, name) == right
     airflow.delete(f"/api/v2/variables/{key}").raise_for_status()
-    deadline = time.monotonic() + 2 * SECONDS
-    while variable(airflow, name) != right:
-        assert time.monotonic() < deadline, "the DAG bundle did not mend the Variable"
-        time.sleep(0.5)
+    variables.sync(connections.registry())
+    assert variable(airflow, name) == right
+    assert not variables.sync(connections.registry())
 
 
 def test_a_persons_own_variable_is_left_alone(airflow: httpx.Client, client: SchemaRegistryClient, name: str) -> None:
@@ -304,21 +304,38 @@ def test_a_persons_own_variable_is_left_alone(airflow: httpx.Client, client: Sch
     airflow.delete(f"/api/v2/variables/{key}").raise_for_status()
 
 
-def test_a_person_finds_the_connection_type_its_form_and_the_test_button(browser: Browser, password: str) -> None:
-    base = os.environ["AIRFLOW__API__BASE_URL"]
+@pytest.fixture
+def connection(airflow: httpx.Client) -> Iterator[str]:
+    """The id of a connection that a test makes; it goes away with the test."""
+    made = f"registry_{uuid.uuid4().hex[:8]}"
+    yield made
+    airflow.delete(f"/api/v2/connections/{made}")
+
+
+def test_a_person_fills_in_the_form_of_a_connection_and_tests_it(
+    browser: Browser, password: str, connection: str
+) -> None:
+    base = urlsplit(os.environ["AIRFLOW__API__BASE_URL"])
     page = browser.new_page(viewport={"width": 1440, "height": 1400})
-    page.goto(f"{base}/auth/login")
+    page.goto(f"{base.geturl()}/auth/login")
     page.get_by_label("username").fill("admin")
     page.get_by_label("password").fill(password)
     page.get_by_role("button", name="Sign in").click()
     page.wait_for_url(lambda url: "login" not in url)
-    page.goto(f"{base}/connections")
+    page.goto(f"{base.geturl()}/connections")
     page.get_by_role("button", name="Add Connection").click()
+    page.locator("input[name=connection_id]").fill(connection)
     page.get_by_role("combobox").last.click()
     page.keyboard.type(HOOK_NAME)
     page.get_by_role("option", name=HOOK_NAME).click()
-    expect(page.get_by_text("URL", exact=True).first).to_be_visible(timeout=SECONDS * 1000)
-    page.get_by_text("Extra Fields", exact=True).first.click()
-    for field in FIELDS.values():
-        expect(page.get_by_text(field["label"], exact=True).first).to_be_visible()
+    expect(page.get_by_text("URL", exact=True)).to_be_visible(timeout=SECONDS * 1000)
+    given = {"host": f"http://{base.hostname}/registry", "port": str(base.port), "login": "viewer"}
+    for field, value in {**given, "password": registry_users.password("viewer")}.items():
+        page.locator(f"input[name={field}]").fill(value)
+    page.get_by_text("Extra Fields", exact=True).click()
+    for each in FIELDS.values():
+        expect(page.get_by_text(each["label"], exact=True)).to_be_visible()
+    page.get_by_role("button", name="Save").click()
+    page.get_by_role("row").filter(has_text=connection).get_by_role("button", name="Test Connection").click()
+    expect(page.get_by_text("Test Connection Success")).to_be_visible(timeout=SECONDS * 1000)
     page.close()

@@ -138,3 +138,28 @@ def test_every_route_answers_each_role_as_the_table_says(
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"])
 def test_nobody_learns_anything_unless_signed_in(clients: dict[str, httpx.Client], method: str, path: str) -> None:
     assert clients["anonymous"].request(method, path).status_code == httpx.codes.UNAUTHORIZED
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/contexts/x/subjects/s/versions",
+        "/contexts/x/contexts/y/subjects/s/versions",
+        "/contexts/compatibility/subjects/s/versions",
+        "//subjects/s/versions",
+        "/subjects/s/versions/",
+        "/%73ubjects/s/versions",
+        "/subjects/a%2Fb/versions",
+    ],
+)
+def test_a_change_by_another_spelling_of_its_path_takes_permission_too(
+    clients: dict[str, httpx.Client], path: str
+) -> None:
+    assert clients["viewer"].post(path, json=SCHEMA).status_code == httpx.codes.FORBIDDEN
+
+
+@pytest.mark.parametrize("path", ["/contexts/x/subjects/s", "/subjects/a%2Fversions"])
+def test_a_look_up_in_a_context_or_of_a_name_with_a_slash_takes_none(
+    clients: dict[str, httpx.Client], path: str
+) -> None:
+    assert clients["viewer"].post(path, json=SCHEMA).json()["error_code"] == 40401

@@ -26,6 +26,9 @@ URL = {"host": "https://registry.example.com/registry"}
         ({"host": "registry.example.com"}, {"url": "http://registry.example.com"}),
         ({"host": "registry", "port": 8081, "schema": "https"}, {"url": "https://registry:8081"}),
         ({"host": "http://a:1,http://b:2"}, {"url": "http://a:1,http://b:2"}),
+        ({"host": "http://a,http://b", "port": 80}, {"url": "http://a,http://b"}),
+        (URL | {"port": 8443}, {"url": "https://registry.example.com:8443/registry"}),
+        ({"host": "http://registry:8081", "port": 80}, {"url": "http://registry:8081"}),
         (URL | {"login": "ada", "password": "p:w"}, {"basic.auth.user.info": "ada:p:w"}),
         (URL | {"login": "ada"}, {"basic.auth.user.info": "ada:"}),
         (

@@ -18,6 +18,7 @@ from fastapi import FastAPI, HTTPException, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.websockets import WebSocketClose
 
 from headrace.registry import access
 from headrace.registry.access import Change, Tokens, Unauthorized
@@ -62,7 +63,8 @@ class Guard:
     tokens: Tokens = field(default_factory=lambda: Tokens(exchange))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        refused = await self.refusal(Request(scope)) if scope["type"] == "http" else None
+        # What is no plain request, such as a web socket, nobody needs and nobody gets.
+        refused = await self.refusal(Request(scope)) if scope["type"] == "http" else WebSocketClose()
         await (refused or self.app)(scope, receive, send)
 
     async def refusal(self, request: Request) -> Response | None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urlsplit
 
 import httpx
 from airflow.sdk import BaseHook, Connection
@@ -149,14 +150,21 @@ def read_address(connection: Connection) -> Address:
     if not connection.host:
         raise SettingsError(f"Airflow connection {connection.conn_id}: no URL is set. Set it under Admin, Connections.")
     extra = {name: value for name, value in connection.extra_dejson.items() if value not in (None, "")}
-    port = f":{connection.port}" if connection.port else ""
     return Address(
-        url=connection.host if "://" in connection.host else f"{connection.schema or 'http'}://{connection.host}{port}",
+        url=_url(connection.host, scheme=connection.schema or "http", port=connection.port),
         login=connection.login,
         password=connection.password,
         more={name: value for name, value in extra.items() if "." in name},
         **{name: extra[name] for name in FIELDS if name in extra},
     )
+
+
+def _url(host: str, *, scheme: str, port: int | None) -> str:
+    """The URL of a connection, which may hold its scheme and port apart; of several, each names its own."""
+    url = urlsplit(host if "://" in host else f"{scheme}://{host}")
+    if port and url.port is None and "," not in host:
+        url = url._replace(netloc=f"{url.netloc}:{port}")
+    return url.geturl()
 
 
 def _feed(registered: "RegisteredSchema") -> FeedMetadata | None:

@@ -37,10 +37,12 @@ def get_provider_info() -> dict[str, Any]:
                 "hook-name": HOOK_NAME,
                 "hook-class-name": "headrace.airflow.hooks.RegistryHook",
                 "ui-field-behaviour": {
-                    "hidden-fields": ["schema", "port"],
+                    # Airflow up to 3.3.2 tests a stored connection only if it has a port (apache/airflow#73298).
+                    "hidden-fields": ["schema"],
                     "relabeling": {"host": "URL", "login": "User"},
                     "placeholders": {
                         "host": "https://airflow.example.com/registry",
+                        "port": "443",
                         "login": "the user, or the API key of an outside registry",
                         "password": "their password, or the API key's secret",
                     },
