@@ -31,9 +31,9 @@ def update_config(tables: Tables, subject: str, update: ConfigUpdate) -> Config:
     if not can_be_configured(subject):
         raise invalid_subject(subject)
     check_writable(tables, subject)
-    before = tables.config(subject)
+    before = tables.settings.config(subject)
     after = updated(None if before is None else Config(**before), wanted)
-    tables.set_config(subject, after.as_json())
+    tables.settings.set_config(subject, after.as_json())
     return after
 
 
@@ -43,7 +43,7 @@ def delete_config(tables: Tables, subject: str) -> Config:
     if before is None:
         raise subject_not_found(subject)
     check_writable(tables, subject)
-    tables.delete_config(subject)
+    tables.settings.delete_config(subject)
     return before
 
 
@@ -60,12 +60,12 @@ def set_mode(tables: Tables, subject: str, text: str | None, *, force: bool) -> 
     if not can_be_configured(subject):
         raise invalid_subject(subject)
     if text is None:
-        tables.delete_mode(subject)
+        tables.settings.delete_mode(subject)
         return
     wanted = parse_mode(text, for_all=subject == GLOBAL_SCOPE)
     if wanted is Mode.IMPORT and scope.mode_in_scope(tables, subject) is not Mode.IMPORT and not force:
         _clear_for_import(tables, subject)
-    tables.set_mode(subject, wanted)
+    tables.settings.set_mode(subject, wanted)
 
 
 def delete_mode(tables: Tables, subject: str, *, recursive: bool) -> Mode | None:
@@ -73,10 +73,10 @@ def delete_mode(tables: Tables, subject: str, *, recursive: bool) -> Mode | None
     before = scope.mode_of(tables, subject)
     if before is None and not recursive:
         raise subject_not_found(subject)
-    tables.delete_mode(subject)
+    tables.settings.delete_mode(subject)
     if recursive and qualified(subject).is_context:
-        for each in tables.modes_within(qualified(subject).context):
-            tables.delete_mode(each)
+        for each in tables.settings.modes_within(qualified(subject).context):
+            tables.settings.delete_mode(each)
     return before
 
 

@@ -45,6 +45,7 @@ REFUSED: Sequence[type[Exception]] = (
     HTTPException,
     psycopg.Error,
     UnicodeEncodeError,
+    Exception,
 )
 
 
@@ -55,7 +56,15 @@ async def refuse(request: Request, error: Exception) -> Answer:
             return refusal(status, HTTPStatus(status).phrase)
         case RequestValidationError():
             return _unread(error)
-    fault = error if isinstance(error, RegistryFault) else _fault(error)
+        case RegistryFault():
+            return _told(error)
+        case psycopg.Error() | UnicodeEncodeError():
+            return _told(_fault(error))
+    # The server logs it, with its trace.
+    return Answer({"error_code": 500, "message": "Internal Server Error"}, 500)
+
+
+def _told(fault: RegistryFault) -> Answer:
     return Answer({"error_code": fault.code, "message": fault.message}, fault.code.status)
 
 

@@ -58,5 +58,5 @@ def delete_subject(tables: Tables, subject: str, *, permanent: bool) -> list[int
 
 
 def forget_settings(tables: Tables, subject: str) -> None:
-    tables.delete_mode(subject)
-    tables.delete_config(subject)
+    tables.settings.delete_mode(subject)
+    tables.settings.delete_config(subject)

@@ -1,6 +1,7 @@
 """Open connections to one database, kept for the next request: connecting costs ten times a look-up."""
 
 import os
+import threading
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +13,8 @@ from headrace.database import Database
 
 # A request that waits longer for another's writing is told so, rather than holding a thread for ever.
 OPTIONS = "-c lock_timeout=30s -c idle_in_transaction_session_timeout=60s"
-KEPT = 8
+MOST = 16
+"""The most connections of one process; more requests at once wait for one another."""
 
 
 @dataclass(frozen=True)
@@ -21,23 +23,24 @@ class Pool:
 
     database: Database
     namespace: str
-    _idle: deque[tuple[int, psycopg.Connection]] = field(
-        default_factory=lambda: deque(maxlen=KEPT), repr=False, compare=False
-    )
+    _idle: deque[tuple[int, psycopg.Connection]] = field(default_factory=deque, repr=False, compare=False)
+    _free: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(MOST), repr=False, compare=False)
 
     @contextmanager
     def transaction(self) -> Iterator[psycopg.Connection]:
         """A connection inside a transaction; it is kept afterwards unless it broke."""
-        connection = self._begin()
-        try:
-            yield connection
-            connection.commit()
-        except BaseException:
-            if not connection.closed:
-                connection.rollback()
-            raise
-        finally:
-            self._keep(connection)
+        with self._free:
+            connection = self._begin()
+            try:
+                yield connection
+                connection.commit()
+            except BaseException:
+                if not connection.closed:
+                    connection.rollback()
+                raise
+            finally:
+                if not connection.closed:
+                    self._idle.append((os.getpid(), connection))
 
     def close(self) -> None:
         """Close what is open and unused."""
@@ -53,15 +56,7 @@ class Pool:
             # The database may have been restarted since; then the transaction does not begin, and nothing is lost.
             if process == os.getpid() and _begins(connection):
                 return connection
-        connection = psycopg.connect(self.database.url(), options=f"-c search_path={self.namespace} {OPTIONS}")
-        connection.execute("select 1")
-        return connection
-
-    def _keep(self, connection: psycopg.Connection) -> None:
-        if connection.closed or len(self._idle) >= KEPT:
-            connection.close()
-        else:
-            self._idle.append((os.getpid(), connection))
+        return psycopg.connect(self.database.url(), options=f"-c search_path={self.namespace} {OPTIONS}")
 
 
 def _begins(connection: psycopg.Connection) -> bool:

@@ -203,7 +203,7 @@ class Registry:
         """The subjects that stand for others, by those others."""
         found: dict[str, list[str]] = {}
         with self.store.reading() as tables:
-            for subject, alias in tables.aliases():
+            for subject, alias in tables.settings.aliases():
                 found.setdefault(within(subject, alias), []).append(subject)
         return found
 

@@ -19,6 +19,10 @@ Name = Annotated[str, AfterValidator(unquote)]
 Flag = Annotated[bool, BeforeValidator(lambda text: str(text).lower() == "true")]
 
 
+# As wide as Java's and Postgres's.
+Number = Annotated[int, Field(ge=-(2**31), lt=2**31)]
+
+
 class Sent(BaseModel):
     """A body, or a part of one."""
 
@@ -31,7 +35,7 @@ class Sent(BaseModel):
 class SentReference(Sent):
     name: str | None = None
     subject: str | None = None
-    version: int | None = None
+    version: Number | None = None
 
 
 class SentMetadata(Sent):
@@ -69,8 +73,8 @@ class SentSchema(Sent):
     references: list[SentReference] | None = None
     metadata: SentMetadata | None = None
     rule_set: SentRules | None = None
-    version: int | None = None
-    id: int | None = None
+    version: Number | None = None
+    id: Number | None = None
 
     def schema_text(self) -> SchemaText:
         return SchemaText(

@@ -13,7 +13,7 @@ GLOBAL_SCOPE = Qualified(GLOBAL_CONTEXT, "").prefix
 
 def config_of(tables: Tables, subject: str) -> Config | None:
     """What is set for exactly this subject or context; the two outermost always have the default."""
-    value = tables.config(subject)
+    value = tables.settings.config(subject)
     if value is not None:
         return with_level(Config(**value))
     return DEFAULT if subject == DEFAULT_SCOPE or qualified(subject).context == GLOBAL_CONTEXT else None
@@ -22,7 +22,7 @@ def config_of(tables: Tables, subject: str) -> Config | None:
 def config_in_scope(tables: Tables, subject: str) -> Config:
     """What holds for a subject."""
     scopes = _scopes(subject)
-    found = {scope: Config(**value) for scope, value in tables.configs({*scopes, DEFAULT_SCOPE}).items()}
+    found = {scope: Config(**value) for scope, value in tables.settings.configs({*scopes, DEFAULT_SCOPE}).items()}
     if subject != DEFAULT_SCOPE and subject in found:
         return inherited(found[subject], found.get(DEFAULT_SCOPE, DEFAULT))
     return with_level(next((found[scope] for scope in scopes if scope in found), DEFAULT))
@@ -30,7 +30,7 @@ def config_in_scope(tables: Tables, subject: str) -> Config:
 
 def mode_of(tables: Tables, subject: str) -> Mode | None:
     """What is set for exactly this subject or context; the two outermost always have the default."""
-    if mode := tables.modes([subject]).get(subject):
+    if mode := tables.settings.modes([subject]).get(subject):
         return Mode(mode)
     is_outermost = subject == DEFAULT_SCOPE or qualified(subject).context == GLOBAL_CONTEXT
     return Mode.READWRITE if is_outermost else None
@@ -39,7 +39,7 @@ def mode_of(tables: Tables, subject: str) -> Mode | None:
 def mode_in_scope(tables: Tables, subject: str) -> Mode:
     """What holds for a subject."""
     scopes = _scopes(subject)
-    found = tables.modes(scopes)
+    found = tables.settings.modes(scopes)
     return Mode(next((found[scope] for scope in scopes if scope in found), Mode.READWRITE))
 
 
@@ -55,7 +55,7 @@ def told(subject: str) -> str:
 
 def aliased(tables: Tables, subject: str) -> str:
     """The subject that another stands for; itself, if for none."""
-    alias = (tables.config(subject) or {}).get("alias")
+    alias = (tables.settings.config(subject) or {}).get("alias")
     return within(subject, alias) if alias else subject
 
 

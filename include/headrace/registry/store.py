@@ -8,10 +8,11 @@ from psycopg import sql
 
 from headrace.database import Database
 from headrace.feed import SchemaType
+from headrace.registry.ddl import CREATE
 from headrace.registry.pool import Pool
 from headrace.registry.registered import Registered
 from headrace.registry.schema import SchemaText
-from headrace.registry.tables import CREATE, Tables
+from headrace.registry.tables import Tables
 
 __all__ = ["Registered", "Store"]
 

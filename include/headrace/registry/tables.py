@@ -1,6 +1,6 @@
 """The registry's tables, as one transaction sees them: every statement of SQL is here."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, LiteralString
 from uuid import UUID
@@ -14,63 +14,8 @@ from headrace.feed import SchemaType
 from headrace.registry.digest import digest_of, guid_of
 from headrace.registry.registered import Registered, Use
 from headrace.registry.schema import Reference, SchemaId, SchemaText, Version
+from headrace.registry.settings import Settings
 from headrace.registry.subject import ANY_CONTEXT, GLOBAL_CONTEXT, Qualified, qualified, within
-
-# Content is unique by its digest and ids count up in the row of their context, inside the transaction that uses them:
-# no two servers can give one id to two schemas, nor two ids to one. A twin is content that an import brought under a
-# second id, because the registry that it came from had given it one.
-CREATE = """
-create table if not exists contexts (
-    name text primary key,
-    last_id integer not null default 0,
-    is_listed boolean not null default true
-);
-create table if not exists schemas (
-    context text not null references contexts (name),
-    id integer not null,
-    type text not null,
-    text text not null,
-    refs jsonb not null,
-    metadata jsonb,
-    rule_set jsonb,
-    guid uuid not null,
-    digest bytea not null,
-    is_twin boolean not null,
-    primary key (context, id)
-);
-create unique index if not exists schemas_content on schemas (context, digest) where not is_twin;
-create index if not exists schemas_guid on schemas (guid);
-create table if not exists versions (
-    subject text not null,
-    version integer not null check (version > 0),
-    context text not null,
-    id integer not null,
-    is_deleted boolean not null default false,
-    registered_at timestamptz not null default now(),
-    primary key (subject, version),
-    foreign key (context, id) references schemas (context, id)
-);
-create index if not exists versions_schema on versions (context, id);
-create table if not exists uses (
-    context text not null,
-    id integer not null,
-    subject text not null,
-    version integer not null,
-    primary key (subject, version, context, id),
-    foreign key (context, id) references schemas (context, id) on delete cascade
-);
-create table if not exists configs (subject text primary key, value jsonb not null);
-create table if not exists modes (subject text primary key, mode text not null);
-create table if not exists origins (
-    subject text not null,
-    version integer not null,
-    id integer not null,
-    primary key (subject, version, id)
-);
-create table if not exists marks (mark bigint not null);
-insert into contexts (name) values ('.') on conflict do nothing;
-insert into marks select 0 where not exists (select from marks);
-"""
 
 VERSIONS = sql.SQL("""
 select subject, version, context, id, type, text, refs, metadata, rule_set, guid, is_deleted,
@@ -84,6 +29,10 @@ class Tables:
     """Questions to the tables and changes of them, all inside one transaction."""
 
     connection: psycopg.Connection
+
+    @property
+    def settings(self) -> Settings:
+        return Settings(self.connection)
 
     # Versions
 
@@ -294,45 +243,6 @@ class Tables:
         """Take a context off the list; its ids go on counting if it is used again."""
         self.connection.execute("update contexts set is_listed = false where name = %s and name <> '.'", [context])
 
-    # Configs and modes
-
-    def config(self, subject: str) -> dict[str, Any] | None:
-        rows = self._rows("select value from configs where subject = %s", [subject])
-        return rows[0][0] if rows else None
-
-    def configs(self, subjects: Iterable[str]) -> dict[str, dict[str, Any]]:
-        return dict(self._rows("select subject, value from configs where subject = any(%s)", [list(subjects)]))
-
-    def aliases(self) -> list[tuple[str, str]]:
-        """Each subject that stands for another, with that other as it was written."""
-        return self._rows("select subject, value ->> 'alias' from configs where value ->> 'alias' <> ''", [])
-
-    def set_config(self, subject: str, value: dict[str, Any]) -> None:
-        self.connection.execute(
-            "insert into configs values (%s, %s) on conflict (subject) do update set value = excluded.value",
-            [subject, Jsonb(value)],
-        )
-
-    def delete_config(self, subject: str) -> None:
-        self.connection.execute("delete from configs where subject = %s", [subject])
-
-    def modes(self, subjects: Iterable[str]) -> dict[str, str]:
-        return dict(self._rows("select subject, mode from modes where subject = any(%s)", [list(subjects)]))
-
-    def set_mode(self, subject: str, mode: str) -> None:
-        self.connection.execute(
-            "insert into modes values (%s, %s) on conflict (subject) do update set mode = excluded.mode",
-            [subject, mode],
-        )
-
-    def delete_mode(self, subject: str) -> None:
-        self.connection.execute("delete from modes where subject = %s", [subject])
-
-    def modes_within(self, context: str) -> list[str]:
-        """The subjects of a context that have a mode of their own."""
-        subjects = [row[0] for row in self._rows("select subject from modes", [])]
-        return [each for each in subjects if not (found := qualified(each)).is_context and found.context == context]
-
     # Marks
 
     def mark(self) -> int:
@@ -340,7 +250,8 @@ class Tables:
         return mark
 
     def move_mark(self) -> None:
-        self.connection.execute("update marks set mark = mark + 1")
+        """Note that something changed, if anything did: only then does Postgres give the transaction a number."""
+        self.connection.execute("update marks set mark = mark + 1 where pg_current_xact_id_if_assigned() is not null")
 
     def _rows(self, statement: LiteralString | sql.Composed, values: Sequence[Any]) -> list[Any]:
         return self.connection.execute(statement, values).fetchall()
