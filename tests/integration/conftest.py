@@ -36,7 +36,7 @@ def workshop(stack: Any) -> Callable[..., Workshop]:
         else:
             schema = {"type": "record", "name": "Row", "doc": "A row.", "fields": fields, "feed": declaration}
             made = feeds.parse(f"{name}.avsc", json.dumps(schema))
-        topic.create(kafka, made.topic, partitions=made.declaration.topic.partitions, replication=1)
+        topic.ensure(kafka, made)
         registered = store.register(made.subject, made.schema_type, text=json.dumps(made.schema))
         return Workshop(made, registered.id, kafka, lake)
 

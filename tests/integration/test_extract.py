@@ -112,7 +112,7 @@ def test_records_of_an_aborted_transaction_are_not_archived(workshop: Workshop) 
 
 def make_again(shop: Workshop) -> None:
     """Make a deleted topic; the broker says that it exists until it is gone, and then knows it only after a moment."""
-    while not topic.create(shop.kafka, shop.feed.topic, partitions=3, replication=1):
+    while not topic.ensure_all(shop.kafka, [shop.feed])[shop.feed.name].created:
         pass
     while shop.feed.topic not in AdminClient(dict(shop.kafka)).list_topics(timeout=30).topics:
         pass

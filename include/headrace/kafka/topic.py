@@ -82,19 +82,6 @@ def _offsets(admin: AdminClient, name: str, *, numbers: list[int], spec: OffsetS
     return {partition.partition: answer.result().offset for partition, answer in asked.items()}
 
 
-def create(config: Config, name: str, *, partitions: int, replication: int) -> bool:
-    """Create a topic; False when it is already there."""
-    admin = AdminClient(dict(config))
-    asked = admin.create_topics([NewTopic(name, partitions, replication)], request_timeout=TIMEOUT_S)
-    try:
-        asked[name].result()
-    except KafkaException as error:
-        if error.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS:
-            return False
-        raise
-    return True
-
-
 @dataclass(frozen=True)
 class Ensured:
     """What became of one feed's topic."""
