@@ -3,7 +3,6 @@
 import json
 import logging
 from collections.abc import Mapping
-from functools import reduce
 
 import great_expectations as gx
 from great_expectations.core import ExpectationValidationResult
@@ -13,11 +12,12 @@ from great_expectations.data_context.types.base import (
     ProgressBarsConfig,
 )
 from great_expectations.expectations.registry import get_expectation_impl
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from headrace.clean import FROM_OFFSET, FROM_PARTITION, HIDDEN_ROW
 from headrace.stages.check import CheckPlan, Expectation, Outcome
+from spark_jobs.conditions import any_of
 from spark_jobs.session import session
 
 # It tells of every function it registers.
@@ -56,7 +56,7 @@ def changed_rows(spark: SparkSession, plan: CheckPlan) -> DataFrame:
         for number, (first, next_) in plan.spans.items()
     )
     rows = spark.read.option("versionAsOf", plan.snapshot).table(plan.clean)
-    return rows.where(~F.col(HIDDEN_ROW) & reduce(Column.__or__, spans))
+    return rows.where(~F.col(HIDDEN_ROW) & any_of(spans))
 
 
 def validate(rows: DataFrame, suite: list[Expectation]) -> list[Outcome]:

@@ -15,7 +15,8 @@ from headrace.columns.avro_names import resolved
 from headrace.quarantine import Reason
 from headrace.stages.transform import TransformPlan, spark_type
 from spark_jobs import avro_rows, json_rows
-from spark_jobs.fitness import any_of, unfit
+from spark_jobs.conditions import any_of
+from spark_jobs.fitness import unfit
 from spark_jobs.json_rows import Shape, rows
 from spark_jobs.projection import lost, projected
 
@@ -167,11 +168,17 @@ def tombstone_row(plan: TransformPlan, types: Types) -> Column:
     if len(plan.key) == 1:
         keys = {plan.key[0]: text.try_cast(plan.columns[plan.key[0]])}
     else:
-        shape = ", ".join(f"`{name}` {plan.columns[name]}" for name in plan.key)
-        parsed = F.from_json(text, shape)
-        keys = {name: parsed[name] for name in plan.key}
+        own, older = _key_fields(text, plan, {}), _key_fields(text, plan, plan.renames)
+        keys = {name: F.when(F.col("partition") < 0, older[name]).otherwise(own[name]) for name in plan.key}
     lowered = {name: F.lower(value) if isinstance(types[name], UUIDType) else value for name, value in keys.items()}
     return _struct(lowered, types)
+
+
+def _key_fields(text: Column, plan: TransformPlan, renames: Mapping[str, str]) -> dict[str, Column]:
+    """The fields of a key that is a JSON object, by the names that its topic has for them."""
+    sources = {name: renames.get(name, name) for name in plan.key}
+    parsed = F.from_json(text, ", ".join(f"`{source}` {plan.columns[name]}" for name, source in sources.items()))
+    return {name: parsed[source] for name, source in sources.items()}
 
 
 def reason(plan: TransformPlan, types: Types) -> Column:

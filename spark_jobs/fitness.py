@@ -1,8 +1,5 @@
 """Fitness: whether a row holds a value that some store refuses; one such row would stop every load."""
 
-from collections.abc import Iterable
-from functools import reduce
-
 from pyiceberg.types import (
     DateType,
     FixedType,
@@ -19,6 +16,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from headrace.columns import TimeText
+from spark_jobs.conditions import any_of
 
 UUID = "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
 TIME = r"^([01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{6}$"
@@ -50,10 +48,6 @@ def unfit(value: Column, type_: IcebergType) -> Column:
         case TimestampType() | TimestamptzType():
             return _known(~F.unix_micros(value.cast("timestamp")).between(*MICROS))
     return F.lit(False)
-
-
-def any_of(refused: Iterable[Column]) -> Column:
-    return reduce(Column.__or__, refused, F.lit(False))
 
 
 def _exists(values: Column, type_: IcebergType) -> Column:

@@ -11,13 +11,15 @@ from pyspark.sql import functions as F
 from headrace.clean import FROM_OFFSET, FROM_PARTITION, HIDDEN_ROW, RANK_OFFSET, RANK_PARTITION
 from headrace.columns import field_types
 from headrace.quarantine import Reason
+from headrace.record import AFTER
 from headrace.stages.transform import TransformPlan
+from spark_jobs.conditions import any_of
 
 COORDINATES = {FROM_PARTITION: "partition", FROM_OFFSET: "offset", RANK_PARTITION: "partition", RANK_OFFSET: "offset"}
 
 
-def versions(good: DataFrame, plan: TransformPlan) -> DataFrame:
-    """Decoded records as rows of the clean table, each ranked by its own coordinates.
+def versions(good: DataFrame, plan: TransformPlan, *notes: str) -> DataFrame:
+    """Decoded records as rows of the clean table, each ranked by its own coordinates, with what else is noted of them.
 
     A tombstone, and a version that deletes, is a hidden row, which keeps nothing but what identifies and ranks it.
     """
@@ -28,6 +30,7 @@ def versions(good: DataFrame, plan: TransformPlan) -> DataFrame:
         *((each if name in kept else F.when(~hidden, each)).alias(name) for name, each in row.items()),
         hidden.alias(HIDDEN_ROW),
         *(F.col(source).alias(name) for name, source in COORDINATES.items()),
+        *notes,
     )
 
 
@@ -37,7 +40,7 @@ def deletes(plan: TransformPlan) -> Column:
         return F.lit(False)
     field, type_ = F.col("row")[plan.delete.field], plan.columns[plan.delete.field]
     matches = (field.isNull() if each is None else field == F.lit(each).try_cast(type_) for each in plan.delete.one_of)
-    return F.coalesce(reduce(Column.__or__, matches), F.lit(False))
+    return F.coalesce(any_of(matches), F.lit(False))
 
 
 def rank(plan: TransformPlan, qualifier: str = "") -> Column:
@@ -64,28 +67,31 @@ def ranked_tombstones(tombstones: DataFrame, rows: DataFrame, standing: DataFram
 
     That version may be in this batch or already be the standing row. A standing tombstone that never had a version
     below it is no candidate: it ranks by its own coordinates. In `first`, where a delete is below all, each does.
+    A drained topic's versions that were archived before a tombstone of the own topic came before it too; above one of
+    them it stands at its own place, which no late record of the drained topic reaches but by its order.
     """
     if plan.merge == "first":
-        return tombstones
+        return tombstones.drop(AFTER)
     versionless = F.col(HIDDEN_ROW) & (F.col(RANK_OFFSET) == F.col(FROM_OFFSET))
     columns = [*plan.key, *plan.order, RANK_PARTITION, RANK_OFFSET]
     candidates = rows.select(columns).union(standing.where(~versionless).select(columns))
     below = F.struct(*(F.col(f"c.{name}") for name in [*plan.order, RANK_PARTITION, RANK_OFFSET]))
-    before = (F.col(f"c.{RANK_PARTITION}") == F.col(f"t.{FROM_PARTITION}")) & (
-        F.col(f"c.{RANK_OFFSET}") < F.col(f"t.{FROM_OFFSET}")
-    )
+    alongside = F.col(f"c.{RANK_PARTITION}") == F.col(f"t.{FROM_PARTITION}")
+    drained = F.try_element_at(F.col(f"t.{AFTER}"), F.col(f"c.{RANK_PARTITION}"))
+    before = F.col(f"c.{RANK_OFFSET}") < F.when(alongside, F.col(f"t.{FROM_OFFSET}")).otherwise(drained)
     found = (
         tombstones.alias("t")
         .join(candidates.alias("c"), same_key(plan.key, "t.", "c.") & before, "left")
         .groupBy(*(F.col(f"t.{name}").alias(name) for name in [FROM_PARTITION, FROM_OFFSET, *plan.key]))
         .agg(F.max(F.when(F.col(f"c.{RANK_OFFSET}").isNotNull(), below)).alias("below"))
     )
+    stands = F.col("below")[RANK_PARTITION] == F.col(FROM_PARTITION)
     ranked = {
         **{name: F.lit(None).cast(type_) for name, type_ in plan.columns.items() if name not in plan.key},
         **{name: F.col("below")[name] for name in plan.order},
         HIDDEN_ROW: F.lit(True),
-        RANK_PARTITION: F.coalesce(F.col("below")[RANK_PARTITION], FROM_PARTITION),
-        RANK_OFFSET: F.coalesce(F.col("below")[RANK_OFFSET], FROM_OFFSET),
+        RANK_PARTITION: F.col(FROM_PARTITION),
+        RANK_OFFSET: F.when(stands, F.col("below")[RANK_OFFSET]).otherwise(F.col(FROM_OFFSET)),
     }
     return found.withColumns(ranked).select(rows.columns)
 

@@ -24,7 +24,7 @@ from pyspark.sql import functions as F
 
 from headrace.arrow import is_json
 from headrace.stages.transform import spark_type
-from spark_jobs.fitness import any_of
+from spark_jobs.conditions import any_of
 
 Types = Mapping[str, IcebergType]
 NUMBERS = (IntegerType, LongType, FloatType, DoubleType, DecimalType)

@@ -4,15 +4,15 @@ import json
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import reduce
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from headrace import heads
+from headrace import heads, record
 from headrace.quarantine import SCHEMA as QUARANTINE
 from headrace.stages.transform import TransformPlan
 from spark_jobs import decoding, merging
+from spark_jobs.conditions import any_of
 from spark_jobs.session import session
 
 SNAPSHOT_PROPERTY = "spark.sql.iceberg.snapshot-property."
@@ -39,7 +39,7 @@ def transform(spark: SparkSession, plan: TransformPlan) -> dict[str, int]:
         good = records.where(F.col("reason").isNull())
         rows = merging.versions(good.where(F.col("value").isNotNull()), plan)
         if seen.accounts["tombstones"]:
-            tombstones = merging.versions(good.where(F.col("value").isNull()), plan)
+            tombstones = merging.versions(good.where(F.col("value").isNull()), plan, record.AFTER)
             rows = rows.union(merging.ranked_tombstones(tombstones, rows, standing, plan))
         commit(spark, rows, plan=plan, seen=seen)
     return seen.accounts
@@ -58,7 +58,10 @@ def new_records(spark: SparkSession, plan: TransformPlan) -> DataFrame:
         for number, (first, next_) in plan.spans.items()
     )
     archive = spark.read.option("versionAsOf", plan.archive_snapshot).table(plan.archive)
-    return archive.where(reduce(Column.__or__, spans)).select("partition", "offset", "timestamp", "key", "value")
+    # Only an archive of two topics has it, and not in snapshots from before it held the second.
+    after = F.col(record.AFTER) if record.AFTER in archive.columns else F.lit(None).cast("map<int, bigint>")
+    columns = [F.col(name) for name in ("partition", "offset", "timestamp", "key", "value")]
+    return archive.where(any_of(spans)).select(*columns, after.alias(record.AFTER))
 
 
 @dataclass(frozen=True)

@@ -220,3 +220,110 @@ def test_json_that_breaks_its_schema_is_invalid_and_what_is_no_json_undecodable(
         **dict.fromkeys([(0, 1), (0, 2), (0, 3), (0, 4), (0, 6), (0, 9)], "invalid"),
         **dict.fromkeys([(0, 5), (0, 7), (0, 8), (0, 10)], "undecodable"),
     }
+
+
+FIRSTS = {"key": ["id"], "order": ["revision"], "merge": "first"}
+
+
+@pytest.mark.parametrize("sizes", [[10], [1, 3, 2, 1, 3]], ids=str)
+def test_first_keeps_the_lowest_version_and_a_delete_is_final(workshop: Make, sizes: Sequence[int]) -> None:
+    shop = workshop(FIRSTS)
+    story = iter([
+        order("late", 3), order("late", 2), order("late", 4),
+        order("tie", 1, price="1.00"), order("tie", 1, price="2.00"),
+        order("deleted", 2), gone("deleted"), order("deleted", 1), order("deleted", 3),
+        gone("unknown"),
+    ])  # fmt: skip
+    for size in sizes:
+        shop.merge(*(next(story) for _ in range(size)))
+    assert states(shop) == {"late": 2, "tie": 1}
+    assert {row["id"]: row["price"] for row in shop.clean()}["tie"] == Decimal("1.00")
+
+
+def paid(id_: str, revision: int) -> Record:
+    """In the feeds below, a version that deletes its row."""
+    return order(id_, revision, status="paid", email="a@example.org")
+
+
+DELETED_WHEN_PAID = {"delete": {"field": "status", "one_of": ["paid"]}}
+
+
+@pytest.mark.parametrize("sizes", [[13], [1, 3, 2, 2, 3, 2]], ids=str)
+def test_a_version_that_deletes_ranks_by_its_own_order(workshop: Make, sizes: Sequence[int]) -> None:
+    shop = workshop({**ORDER, **DELETED_WHEN_PAID})
+    story = iter([
+        order("deleted", 1), paid("deleted", 2), order("deleted", 1),
+        paid("too old", 1), order("too old", 2),
+        order("late delete", 3), paid("late delete", 2),
+        order("revived", 1), paid("revived", 2), order("revived", 3),
+        paid("twice", 2), gone("twice"), order("twice", 1),
+    ])  # fmt: skip
+    for size in sizes:
+        shop.merge(*(next(story) for _ in range(size)))
+    assert states(shop) == {"too old": 2, "late delete": 3, "revived": 3}
+    table = shop.lake.find(layout.clean_table(shop.feed.name)).scan(row_filter="_hidden = true").to_arrow()
+    assert sorted(table.column("id").to_pylist()) == ["deleted", "twice"]
+    assert not any(table.column("email").to_pylist()), "a hidden row keeps nothing but what identifies and ranks it"
+
+
+def test_in_a_first_feed_a_version_that_deletes_is_final_too(workshop: Make) -> None:
+    shop = workshop({**FIRSTS, **DELETED_WHEN_PAID})
+    shop.merge(order("a", 1), order("b", 1), paid("a", 5))
+    shop.merge(order("a", 0), order("a", 9), order("b", 2))
+    assert states(shop) == {"b": 1}
+
+
+def test_an_append_feed_compares_what_is_nested_too(workshop: Make) -> None:
+    fields = [{"name": "id", "type": "string"}, {"name": "tags", "type": {"type": "map", "values": "string"}}]
+    shop = workshop({"key": ["id"], "merge": "append"}, fields=fields)
+    shop.merge(Record({"id": "a", "tags": {"x": "1", "y": "2"}}))
+    shop.merge(Record({"id": "a", "tags": {"y": "2", "x": "1"}}), Record({"id": "a", "tags": {"x": "1"}}))
+    assert shop.quarantine() == {(0, 2): "conflict"}
+
+
+OLD_FIELDS = [
+    {"name": "number", "type": "int"},
+    {"name": "price", "type": "string"},
+    {"name": "geo", "type": {"type": "record", "name": "Geo", "fields": [{"name": "lat", "type": "double"}]}},
+    {"name": "sizes", "type": {"type": "array", "items": "long"}},
+    {"name": "gone", "type": "string"},
+]
+NEW_GEO = [{"name": "lon", "type": ["null", "double"]}, {"name": "lat", "type": "float"}]
+NEW_FIELDS = [
+    {"name": "id", "type": "string"},
+    {"name": "price", "type": {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}},
+    {"name": "geo", "type": ["null", {"type": "record", "name": "Geo", "fields": NEW_GEO}]},
+    {"name": "sizes", "type": {"type": "array", "items": "int"}},
+    {"name": "state", "type": {"type": "enum", "name": "State", "symbols": ["new", "old"]}, "default": "old"},
+    {"name": "parts", "type": {"type": "map", "values": "State"}, "default": {"a": "new"}},
+]
+
+
+def test_records_of_a_drained_topic_are_projected_by_name_and_none_loses_a_value(workshop: Make) -> None:
+    old = workshop({"key": ["number"]}, fields=OLD_FIELDS)
+    drains = {"topic": old.feed.topic, "fields": {"id": "number"}}
+    new = workshop({"key": ["id"], "topic": {"drains": drains}}, fields=NEW_FIELDS)
+    good = {"number": 7, "price": "1.50", "geo": {"lat": 0.5}, "sizes": [1, 2], "gone": "x"}
+    bad = [{"price": "much"}, {"geo": {"lat": 0.1}}, {"sizes": [1, 2**40]}]
+    old.publish(Record(good), *(Record({**good, "number": 8, **each}) for each in bad))
+    mine = {"id": "9", "price": Decimal("2.00"), "geo": None, "sizes": [], "state": "new", "parts": {}}
+    new.merge(Record(mine))
+    new.merge()
+    drained = {"id": "7", "price": Decimal("1.50"), "geo": {"lon": None, "lat": 0.5}, "sizes": [1, 2], "state": "old"}
+    assert {row["id"]: row for row in new.clean()} == {
+        "7": {**drained, "parts": [("a", "new")]},
+        "9": {**mine, "parts": []},
+    }
+    assert new.quarantine() == dict.fromkeys([(-1, 1), (-1, 2), (-1, 3)], "undecodable")
+
+
+def test_json_records_of_a_drained_topic_are_projected_too(workshop: Make) -> None:
+    old = workshop({"key": ["id"], "merge": "append"}, json_schema=CALL)
+    seconds = {"type": "object", "properties": {"id": {"type": "string"}, "length": {"type": "string"}}}
+    drains = {"topic": old.feed.topic, "fields": {"length": "seconds"}}
+    new = workshop({"key": ["id"], "topic": {"drains": drains}}, json_schema=seconds)
+    old.publish(call("a", 1), call("b", -1))
+    new.merge(Record({"id": "c", "length": "long"}))
+    new.merge()
+    assert {row["id"]: row["length"] for row in new.clean()} == {"a": "1", "c": "long"}
+    assert new.quarantine() == {(-1, 1): "invalid"}

@@ -1,0 +1,15 @@
+"""Conditions: many of them joined into one that is not deep."""
+
+from collections.abc import Iterable
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+
+def any_of(conditions: Iterable[Column]) -> Column:
+    """Whether one of them holds; joined in pairs, for Spark Connect takes no plan that nests a hundred deep."""
+    rest = list(conditions) or [F.lit(False)]
+    while len(rest) > 1:
+        pairs = zip(rest[::2], rest[1::2], strict=False)
+        rest = [one | other for one, other in pairs] + rest[len(rest) - len(rest) % 2 :]
+    return rest[0]
