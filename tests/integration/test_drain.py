@@ -289,3 +289,37 @@ def test_a_tombstone_of_the_older_topic_names_a_renamed_key_by_its_old_name(work
     run(new)
     assert [(row["shop"], row["number"]) for row in new.clean()] == [("s", 2)]
     assert new.quarantine() == {}
+
+
+def test_a_warehouse_follows_both_topics(workshop: Make) -> None:
+    old = workshop({"key": ["id"], "order": ["version"]}, fields=OLD_FIELDS)
+    declared = {"key": ["id"], "order": ["revision"], "warehouses": {"finance": {"keep": ["email"]}}}
+    drains = {"topic": old.feed.topic, "fields": RENAMES}
+    new = workshop({**declared, "topic": {"drains": drains}}, fields=NEW_FIELDS)
+    old.publish(older("a", 1), older("b", 1), older("c", 1))
+    new.publish(newer("a", 2))
+    run(new)
+    assert new.load().whole
+    old.publish(older("b", 2), older("late", 1))
+    new.publish(gone("c"))
+    run(new)
+    again = new.load()
+    assert (again.whole, again.staged) == (False, 3)
+    assert new.reconcile().figures.count == 3
+
+
+def test_json_feeds_drain_too(workshop: Make) -> None:
+    texts = {"type": "object", "required": ["id"], "properties": {"id": {"type": "string"}, "n": {"type": "string"}}}
+    numbers = {
+        "type": "object",
+        "required": ["id"],
+        "properties": {"id": {"type": "string"}, "count": {"type": "integer"}},
+    }
+    old = workshop({"key": ["id"]}, json_schema=texts)
+    drains = {"topic": old.feed.topic, "fields": {"count": "n"}}
+    new = workshop({"key": ["id"], "topic": {"drains": drains}}, json_schema=numbers)
+    old.publish(*(Record({"id": id_, "n": n}, key=id_) for id_, n in (("a", "1"), ("b", "2"), ("bad", "many"))))
+    new.publish(Record({"id": "a", "count": 7}, key="a"), gone("b"))
+    run(new)
+    assert {row["id"]: row["count"] for row in new.clean()} == {"a": 7}
+    assert new.quarantine() == {(-1, 2): "undecodable"}

@@ -1,5 +1,6 @@
 """Guessing what a schema does not say: the key, and the field that counts a row's versions."""
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -24,10 +25,14 @@ def order(candidates: Iterable[str]) -> str | None:
     return next((name for name in candidates if VERSION.fullmatch(name)), None)
 
 
+def different(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The records, each once: the same record twice is a redelivery, not a second version."""
+    return list({json.dumps(record, sort_keys=True): record for record in records}.values())
+
+
 def tells_apart(names: Sequence[str], records: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether no two different records have the same values in these fields."""
-    different = {repr(sorted(record.items(), key=str)): record for record in records}.values()
-    return len({repr([record.get(name) for name in names]) for record in different}) == len(different)
+    """Whether no two of these different records have the same values in these fields."""
+    return len({json.dumps([record.get(name) for name in names]) for record in records}) == len(records)
 
 
 def known(names: Sequence[str], fields: Sequence[str], *, option: str) -> list[str]:

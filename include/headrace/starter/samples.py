@@ -38,12 +38,13 @@ def draft(name: str, objects: Sequence[Record], said: Said) -> Draft:
     if not names:
         raise FeedError("the records: no field in them could be a column: a name has letters, digits and _.")
     certain = [field.name for field in fields if field.certain and isinstance(field.type, Simple)]
+    different = guessing.different(objects)
     order = guessing.known(said.order, names, option="--order") or _order(fields)
-    key = guessing.known(said.key, names, option="--key") or _key(name, fields, objects, order=order)
+    key = guessing.known(said.key, names, option="--key") or _key(name, fields, different, order=order)
     if not key:
         raise guessing.keyless(name, certain or names)
     guesses = [
-        *([] if said.key else [Guess("key", _how_sure(key, objects, order=order))]),
+        *([] if said.key else [Guess("key", _how_sure(key, different, order=order))]),
         *([] if said.order or not order else [Guess("order", f"{order[0]}: it is named like a count of versions")]),
         *_notes(fields, objects),
         *remarks(said, order=order, personal=list(personal_paths(fields))),
