@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from headrace.json_text import canonical, parsed
+from headrace.json_text import canonical, decoder
 
 Shape = Any
 """The name of a type; or `list` or `map` with the shape of what it holds, or `struct` with shapes by name."""
@@ -27,9 +27,9 @@ INVALID, UNDECODABLE = "invalid", "undecodable"
 def rows(ids: Iterable[int | None], texts: Iterable[bytes | None], *, writers: Mapping[int, str], shape: Shape) -> Any:
     """The row of each text, or its fault; neither where there is no text or its schema is not known."""
     validators = {id_: _validator(schema) for id_, schema in writers.items()}
-    read, nothing = _nullable(reader(shape)), (None, None)
+    parsed, read, nothing = decoder(), _nullable(reader(shape)), (None, None)
     judged = [
-        _row(text, validators[id_], read) if text is not None and id_ in validators else nothing
+        _row(text, parsed, validators[id_], read) if text is not None and id_ in validators else nothing
         for id_, text in zip(ids, texts, strict=True)
     ]
     faults = pa.array([fault for fault, _ in judged], pa.string())
@@ -45,9 +45,9 @@ def _validator(schema: str) -> Callable[[Any], bool]:
     return validator.is_valid
 
 
-def _row(text: bytes, is_valid: Callable[[Any], bool], read: Read) -> tuple[str | None, Any]:
+def _row(text: bytes, parsed: Read, is_valid: Callable[[Any], bool], read: Read) -> tuple[str | None, Any]:
     try:
-        value = parsed(text)
+        value = parsed(text.decode())
         valid = is_valid(value)
     except (ValueError, RecursionError):  # no JSON, half a character, or brackets without end
         return UNDECODABLE, None

@@ -24,7 +24,7 @@ from pyiceberg.types import (
 )
 
 from headrace.columns import JsonText, TimeText
-from headrace.json_text import canonical, parsed
+from headrace.json_text import canonical, decoder
 
 Jsonable = Callable[[Any], Any]
 """Turns a value as Arrow gives it into one that JSON has."""
@@ -88,7 +88,7 @@ def _jsonable(type_: IcebergType) -> Jsonable:
             held = _nullable(_jsonable(type_.value_type))
             return lambda value: {name: held(each) for name, each in value}
         case JsonText():
-            return parsed
+            return decoder()
         case FloatType():
             return _shortest
         case BinaryType() | FixedType():

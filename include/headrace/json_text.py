@@ -12,9 +12,12 @@ EXPONENT = 308
 NOT_NUMBERS = {math.inf: '"Infinity"', -math.inf: '"-Infinity"'}
 
 
-def parsed(text: str | bytes) -> Any:
-    """A JSON text with every digit of its numbers; raises ValueError for what only Python takes for JSON."""
-    return json.loads(text, parse_float=Decimal, parse_constant=_refuse)
+def decoder() -> Callable[[str], Any]:
+    """A function that parses texts with every digit of their numbers, and refuses what only Python takes for JSON.
+
+    To make one costs more than to parse a short text.
+    """
+    return json.JSONDecoder(parse_float=Decimal, parse_constant=_refuse).decode
 
 
 def _refuse(constant: str) -> None:

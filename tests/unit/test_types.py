@@ -1,5 +1,8 @@
 """Types: the documented tables are what the code does, and values become texts and rows that lose nothing."""
 
+import subprocess
+import sys
+from ast import literal_eval
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -14,7 +17,7 @@ from headrace.arrow import travelling
 from headrace.columns import JsonText, TimeText
 from headrace.columns.field_type import FieldType, list_of, map_of, struct
 from headrace.constructs import CONSTRUCTS, REFUSED
-from headrace.json_text import canonical, parsed
+from headrace.json_text import canonical, decoder
 from spark_jobs import json_rows
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -48,14 +51,14 @@ def test_what_is_refused_is_refused_with_its_field_and_what_to_do(schema_type: A
     ],
 )
 def test_json_text_has_one_form_and_keeps_every_digit(text: str, expected: str) -> None:
-    assert canonical(parsed(text)) == expected
-    assert canonical(parsed(expected)) == expected
+    assert canonical(decoder()(text)) == expected
+    assert canonical(decoder()(expected)) == expected
 
 
 @pytest.mark.parametrize("text", ["[NaN]", "[1e400]", "[1e-400]", "{", "[Infinity]"])
 def test_what_no_store_keeps_is_no_json_text(text: str) -> None:
     with pytest.raises(ValueError, match=r"\S"):
-        canonical(parsed(text))
+        canonical(decoder()(text))
 
 
 def test_nested_values_travel_as_json() -> None:
@@ -119,3 +122,25 @@ def test_a_json_value_is_read_as_its_column(shape: Any, value: Any, expected: An
 def test_a_json_value_that_fits_no_column_is_not_bent_to_fit(shape: Any, value: Any) -> None:
     with pytest.raises((ValueError, OverflowError)):
         json_rows.reader(shape)(value)
+
+
+WORKER = """
+import pickle, sys
+sys.modules["headrace"] = sys.modules["spark_jobs"] = None
+rows, shape = pickle.load(sys.stdin.buffer)
+print(rows([1, 1], [b'{"a": {"b": 1.50}}', b"{"], writers={1: "{}"}, shape=shape).to_pylist())
+"""
+
+
+def test_what_runs_in_sparks_workers_takes_none_of_our_modules_with_it() -> None:
+    # Imported here, for it brings pyspark, and has the two modules sent by value.
+    from pyspark import cloudpickle
+
+    from spark_jobs import decoding
+
+    sent = cloudpickle.dumps((decoding.rows, ("struct", {"a": "json"})))
+    worker = subprocess.run([sys.executable, "-c", WORKER], input=sent, capture_output=True, check=True)
+    assert literal_eval(worker.stdout.decode()) == [
+        {"fault": None, "row": {"a": '{"b":1.5}'}},
+        {"fault": "undecodable", "row": None},
+    ]

@@ -14,7 +14,7 @@ from pyiceberg.types import IcebergType, UUIDType
 from headrace.arrow import is_json
 from headrace.clean import HIDDEN_ROW
 from headrace.database import Database
-from headrace.json_text import canonical, parsed
+from headrace.json_text import canonical, decoder
 from headrace.share import Share
 from headrace.warehouses.postgres_types import column_type
 
@@ -183,6 +183,7 @@ def _read(name: str, type_: IcebergType) -> sql.Composed:
 
 def _canonical(batch: pa.RecordBatch, names: Collection[str]) -> pa.RecordBatch:
     """The batch with the named JSON texts in canonical form: Postgres has one of its own."""
+    parsed = decoder()
     for name in names:
         texts = [None if text is None else canonical(parsed(text)) for text in batch.column(name).to_pylist()]
         batch = batch.set_column(batch.schema.get_field_index(name), name, pa.array(texts, pa.string()))
