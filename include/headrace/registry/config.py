@@ -1,11 +1,12 @@
 """What a subject, a context or the whole registry is set to: compatibility, normalizing, an alias, metadata, rules."""
 
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from headrace.registry.compatibility import Level, Policy
+from headrace.registry.entities import MetadataEntity, RuleSetEntity
 from headrace.registry.errors import Code, RegistryFault
 from headrace.registry.rules import check_rules
 
@@ -14,6 +15,10 @@ INVALID_LEVEL = (
     "Invalid compatibility level. Valid values are none, backward, forward, full, "
     "backward_transitive, forward_transitive, and full_transitive"
 )
+
+
+Metadata = Annotated[dict[str, Any], BeforeValidator(lambda sent: MetadataEntity.model_validate(sent).plain())]
+RuleSet = Annotated[dict[str, Any], BeforeValidator(lambda sent: RuleSetEntity.model_validate(sent).plain())]
 
 
 class Config(BaseModel):
@@ -30,10 +35,10 @@ class Config(BaseModel):
     compatibility_level: str | None = None
     compatibility_policy: str | None = None
     compatibility_group: str | None = None
-    default_metadata: dict[str, Any] | None = None
-    override_metadata: dict[str, Any] | None = None
-    default_rule_set: dict[str, Any] | None = None
-    override_rule_set: dict[str, Any] | None = None
+    default_metadata: Metadata | None = None
+    override_metadata: Metadata | None = None
+    default_rule_set: RuleSet | None = None
+    override_rule_set: RuleSet | None = None
 
     def as_json(self) -> dict[str, Any]:
         return self.model_dump(by_alias=True, exclude_none=True)

@@ -1,13 +1,13 @@
 """What clients send, read by pydantic: names as on the wire, and what we do not know is left aside."""
 
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, cast
 from urllib.parse import unquote
 
 from fastapi import Query
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
-from pydantic.alias_generators import to_camel
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from headrace.feed import SchemaType
+from headrace.registry.entities import Entity, MetadataEntity, Number, RuleSetEntity
 from headrace.registry.errors import invalid_schema
 from headrace.registry.page import Page
 from headrace.registry.registration import ANY, UNSET, Asked
@@ -19,60 +19,20 @@ Name = Annotated[str, AfterValidator(unquote)]
 Flag = Annotated[bool, BeforeValidator(lambda text: str(text).lower() == "true")]
 
 
-# As wide as Java's and Postgres's.
-Number = Annotated[int, Field(ge=-(2**31), lt=2**31)]
-
-
-class Sent(BaseModel):
-    """A body, or a part of one."""
-
-    model_config = ConfigDict(alias_generator=to_camel, coerce_numbers_to_str=True, frozen=True)
-
-    def plain(self) -> dict[str, Any]:
-        return self.model_dump(by_alias=True, exclude_none=True)
-
-
-class SentReference(Sent):
+class SentReference(Entity):
     name: str | None = None
     subject: str | None = None
     version: Number | None = None
 
 
-class SentMetadata(Sent):
-    tags: dict[str, list[str]] | None = None
-    properties: dict[str, str] | None = None
-    sensitive: list[str] | None = None
-
-
-class SentRule(Sent):
-    name: str | None = None
-    doc: str | None = None
-    kind: Literal["TRANSFORM", "CONDITION"] | None = None
-    mode: Literal["UPGRADE", "DOWNGRADE", "UPDOWN", "WRITE", "READ", "WRITEREAD"] | None = None
-    type: str | None = None
-    tags: list[str] | None = None
-    params: dict[str, str] | None = None
-    expr: str | None = None
-    on_success: str | None = None
-    on_failure: str | None = None
-    disabled: bool = False
-
-
-class SentRules(Sent):
-    migration_rules: list[SentRule] | None = None
-    domain_rules: list[SentRule] | None = None
-    encoding_rules: list[SentRule] | None = None
-    enable_at: str | None = None
-
-
-class SentSchema(Sent):
+class SentSchema(Entity):
     """A schema to register, look up or compare; its version and id are for imports."""
 
     text: str | None = Field(default=None, alias="schema")
     schema_type: str | None = None
     references: list[SentReference] | None = None
-    metadata: SentMetadata | None = None
-    rule_set: SentRules | None = None
+    metadata: MetadataEntity | None = None
+    rule_set: RuleSetEntity | None = None
     version: Number | None = None
     id: Number | None = None
 
@@ -98,7 +58,7 @@ class SentSchema(Sent):
         return Reference(sent.name, sent.subject, sent.version)
 
 
-class SentMode(Sent):
+class SentMode(Entity):
     """A mode to set; none clears it."""
 
     mode: str | None = None
