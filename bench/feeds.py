@@ -25,6 +25,7 @@ import psutil
 
 from stack import processes, settings, trial
 from stack.settings import REPOSITORY, Settings
+from stack.supervision import Supervisor
 
 STATE = REPOSITORY / ".headrace" / "bench"
 RESULTS = REPOSITORY / "bench" / "results" / "feeds.md"
@@ -59,7 +60,7 @@ class Airflow:
         return found[0] if found and found[0]["dag_id"] == name else None
 
     def count(self) -> int:
-        return int(self.client.get("/api/v2/dags", params={"limit": 1}).json()["total_entries"])
+        return int(self.client.get("/api/v2/dags", params={"limit": 1, "tags": "feed"}).json()["total_entries"])
 
     def faults(self, name: str) -> list[str]:
         errors = self.client.get("/api/v2/importErrors", params={"limit": 100}).json()["import_errors"]
@@ -78,13 +79,13 @@ class Figures:
     seconds: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in PROMISES_S})
 
 
-def until(is_so: Callable[[], bool], *, patience: float = PATIENCE_S) -> float:
+def until(is_so: Callable[[], bool], *, patience: float = PATIENCE_S, between: float = BETWEEN_QUESTIONS_S) -> float:
     """Seconds until something is so."""
     began = time.monotonic()
     while not is_so():
         if time.monotonic() - began > patience:
             raise SystemExit(f"still not so after {patience:.0f} s; look at {STATE / 'logs' / 'dag-processor.log'}")
-        time.sleep(BETWEEN_QUESTIONS_S)
+        time.sleep(between)
     return time.monotonic() - began
 
 
@@ -114,7 +115,7 @@ def measure(airflow: Airflow, chosen: Settings, *, feeds: int, rounds: int) -> F
         path = chosen.schemas / f"feed_{number:04d}.avsc"
         if not path.exists():
             path.write_text(feed_file(f"Feed {number}."))
-    figures.filled = until(lambda: airflow.count() == feeds, patience=BULK_PATIENCE_S)
+    figures.filled = until(lambda: airflow.count() == feeds, patience=BULK_PATIENCE_S, between=1.0)
     processor = dag_processor(chosen)
     before = cpu_seconds(processor)
     time.sleep(IDLE_S)
@@ -126,11 +127,7 @@ def measure(airflow: Airflow, chosen: Settings, *, feeds: int, rounds: int) -> F
 
 
 def dag_processor(chosen: Settings) -> psutil.Process:
-    return next(
-        process
-        for process in processes.marked(chosen.state)
-        if "dag-processor" in " ".join(process.cmdline()) and "supervisord" not in " ".join(process.cmdline())
-    )
+    return psutil.Process(Supervisor(chosen).processes()["dag-processor"].pid)
 
 
 def cpu_seconds(process: psutil.Process) -> float:
@@ -175,7 +172,7 @@ def report(measured: Sequence[Figures], *, rounds: int) -> str:
         "",
         f"`python -m bench.feeds`, {datetime.now(UTC):%Y-%m-%d}, {where}, {how}",
         "",
-        "| | promised | " + " | ".join(f"{each.feeds:,} feeds" for each in measured) + " |",
+        "| | promised | " + " | ".join(f"of {each.feeds:,}" for each in measured) + " |",
         "|---|---|" + "---|" * len(measured),
     ]
     for name, promised in PROMISES_S.items():

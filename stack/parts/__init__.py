@@ -1,11 +1,11 @@
 """The parts of the stack, in the order in which they are shown and, backwards, stopped."""
 
 from stack.errors import StackError
-from stack.parts import airflow, feeds, kafka, postgres, s3, spark
+from stack.parts import airflow, kafka, postgres, s3, spark
 from stack.parts.part import Part, Stack
 from stack.supervision import Program
 
-ALL: tuple[Part, ...] = (postgres.PART, kafka.PART, s3.PART, spark.PART, feeds.PART, *airflow.PARTS)
+ALL: tuple[Part, ...] = (postgres.PART, kafka.PART, s3.PART, spark.PART, *airflow.PARTS)
 NAMES: tuple[str, ...] = tuple(part.name for part in ALL if part.program is not None)
 
 

@@ -96,6 +96,7 @@ def _done(_: Stack, __: int) -> None:
 
 PARTS = (
     Part(MIGRATION, None, _done, needs=("postgres",), prepare=migrate),
+    feeds.PART,
     Part("api-server", api_server, api_answers, needs=(MIGRATION,), ports=("airflow",)),
     Part("scheduler", _program("scheduler", "--skip-serve-logs"), _beats("scheduler"), needs=(MIGRATION,)),
     # A DAG that is known before its topic is there would start with a failed run.

@@ -29,4 +29,5 @@ def _done(_: Stack, __: int) -> None:
     """The registration has been run to its end: there is nothing to ask."""
 
 
-PART = Part(NAME, None, _done, needs=("postgres", "kafka"), prepare=register, vital=False)
+# Airflow's database too: registering ends with the feeds' Variables.
+PART = Part(NAME, None, _done, needs=("postgres", "kafka", "airflow-migration"), prepare=register, vital=False)

@@ -96,19 +96,26 @@ def test_the_registry_offers_what_others_registered_and_knows_what_came_from_fil
 ) -> None:
     from headrace.airflow.registration import Registrar, schema
 
+    registrar = Registrar(store, dict, registers=False, opens=False)
+
+    def from_file(subject: str) -> bool:
+        return {each.subject: each.from_file for each in registrar.headings()}[subject]
+
     # A feed that is not named like its topic is offered under its own name.
-    register(avro(name, topic={"name": f"{name}.topic"}))
+    filed = avro(name, topic={"name": f"{name}.topic"})
+    register(filed)
+    assert from_file(filed.subject)
+    assert [offer.name for offer in registrar.offers([filed.subject])] == [name]
+    # What somebody else registers is not a file's, and neither is what they register after one.
     rest = avro(f"{name}_rest")
     store.register(rest.subject, "AVRO", text=schema(rest).text)
-    offers = {offer.name: offer for offer in Registrar(store, dict, registers=False, opens=False).offers()}
-    assert offers[name].from_file
-    assert not offers[rest.name].from_file
-    # What somebody else registers after a file is not the file's.
+    assert not from_file(rest.subject)
     register(rest)
-    later = avro(rest.name, description="Later.")
-    store.register(rest.subject, "AVRO", text=schema(later).text)
-    offers = {offer.name: offer for offer in Registrar(store, dict, registers=False, opens=False).offers()}
-    assert not offers[rest.name].from_file
+    assert from_file(rest.subject)
+    store.register(rest.subject, "AVRO", text=schema(avro(rest.name, description="Later.")).text)
+    assert not from_file(rest.subject)
+    store.register(f"{name}_plain-value", "AVRO", text='"string"')
+    assert registrar.offers([f"{name}_plain-value"]) == []
 
 
 def test_a_registry_that_gives_no_answer_is_told_as_such(store: Any, name: str) -> None:

@@ -3,6 +3,7 @@
 import json
 import os
 import time
+import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,7 @@ from headrace.airflow.intake import BATCH, Intake
 from headrace.airflow.plan import WAIT_S, Plan
 from headrace.airflow.stubs import Stubs
 from headrace.feed import Feed
+from headrace.registry.origins import Heading
 
 
 def avro(name: str = "Order", **declared: Any) -> str:
@@ -33,9 +35,11 @@ class Book:
     opens: bool = True
     number: int = 1
     refused: dict[str, str] = field(default_factory=dict)
-    offered: list[Offer] = field(default_factory=list)
+    offered: dict[str, tuple[str, bool]] = field(default_factory=dict)
+    """The text of a topic's schema, and whether it came from a file."""
     silence: str = ""
     asked: list[str] = field(default_factory=list)
+    read: list[str] = field(default_factory=list)
 
     def mark(self) -> str:
         return str(self.number)
@@ -46,13 +50,22 @@ class Book:
             reasons = (self.refused[feed.name],) if feed.name in self.refused else ()
             yield Judgement(feed.name, reasons, silence=self.silence)
 
-    def offers(self) -> Sequence[Offer]:
-        return self.offered
+    def headings(self) -> Sequence[Heading]:
+        return [
+            Heading(f"{topic}-value", 1, zlib.crc32(text.encode()), from_file)
+            for topic, (text, from_file) in self.offered.items()
+        ]
+
+    def offers(self, subjects: Sequence[str]) -> Sequence[Offer]:
+        self.read += subjects
+        topics = (subject.removesuffix("-value") for subject in subjects)
+        texts = {topic: self.offered[topic][0] for topic in topics if topic in self.offered}
+        return [Offer(each, f"{each}-value", each, ".avsc", text) for each, text in texts.items() if "feed" in text]
 
     def open(self, feeds: Sequence[Feed]) -> Iterable[Judgement]:
         return [Judgement(feed.name, silence=self.silence) for feed in feeds]
 
-    def finish(self) -> None:
+    def tell(self) -> None:
         pass
 
 
@@ -191,7 +204,7 @@ def test_two_feeds_of_one_topic_are_a_fault_of_the_later_one_while_both_are_ther
 
 def test_a_subject_whose_topic_a_file_claims_is_no_feed_of_its_own(house: House) -> None:
     house.file("orders.avsc", avro(topic={"name": "shop"}))
-    house.book.offered.append(Offer("shop", "shop", 3, ".avsc", avro(), from_file=False))
+    house.book.offered["shop"] = avro(), False
     assert house.refresh() == {"orders_feed.py"}
 
 
@@ -290,11 +303,11 @@ def test_somebody_else_at_work_is_left_to_it(house: House) -> None:
     assert house.refresh() == {"orders_feed.py"}
 
 
-OFFER = Offer("payments", "payments", 7, ".avsc", avro("Payment"), from_file=False)
+PAYMENTS = {"payments": (avro("Payment"), False)}
 
 
 def test_a_registered_subject_without_a_file_is_a_feed_until_it_is_deleted(house: House) -> None:
-    house.book.offered.append(OFFER)
+    house.book.offered |= PAYMENTS
     assert house.refresh() == {"payments_feed.py"}
     assert not house.plan()
     house.book.offered.clear()
@@ -302,15 +315,27 @@ def test_a_registered_subject_without_a_file_is_a_feed_until_it_is_deleted(house
     assert house.refresh() == frozenset()
 
 
+def test_no_version_is_read_twice(house: House) -> None:
+    house.book.offered |= {**PAYMENTS, "plain": ("{}", False)}
+    house.file("orders.avsc", avro())
+    for _ in range(3):
+        house.refresh()
+        house.book.number += 1
+    assert sorted(house.book.read) == ["payments-value", "plain-value"]
+    house.book.offered["payments"] = avro("Payment", owner="next"), False
+    house.refresh()
+    assert house.text("payments") == avro("Payment", owner="next")
+
+
 def test_a_silent_registry_takes_no_feed_away(house: House) -> None:
-    house.book.offered.append(OFFER)
+    house.book.offered |= PAYMENTS
     house.refresh()
     house.book.offered.clear()
     assert house.refresh(silent=True) == {"payments_feed.py"}
 
 
 def test_a_file_wins_over_a_registered_subject_of_the_same_name(house: House) -> None:
-    house.book.offered.append(OFFER)
+    house.book.offered |= PAYMENTS
     house.refresh()
     house.file("payments.avsc", avro(owner="files"))
     house.refresh()
@@ -322,27 +347,27 @@ def test_a_file_wins_over_a_registered_subject_of_the_same_name(house: House) ->
 
 def test_a_subject_that_a_file_registered_does_not_outlive_the_file(house: House) -> None:
     house.file("orders.avsc", avro())
-    house.book.offered.append(Offer("orders", "orders", 1, ".avsc", avro(), from_file=True))
+    house.book.offered["orders"] = avro(), True
     house.refresh()
     (house.schemas / "orders.avsc").unlink()
     assert house.refresh() == frozenset()
 
 
 def test_a_feed_that_was_never_good_here_goes_on_with_what_is_registered(house: House) -> None:
-    house.book.offered.append(Offer("orders", "orders", 1, ".avsc", avro(), from_file=True))
+    house.book.offered["orders"] = avro(), True
     house.file("orders.avsc", BAD)
     assert house.refresh() == {"orders_feed.py", "orders_fault.py"}
     assert house.text("orders") == avro()
 
 
 def test_an_offered_feed_that_is_wrong_is_a_fault(house: House) -> None:
-    house.book.offered.append(Offer("shop.orders", "shop.orders", 1, ".avsc", BAD, from_file=False))
+    house.book.offered["shop.orders"] = BAD, False
     (stub,) = house.refresh()
     assert stub.startswith("shop_orders_")
 
 
 def test_an_offered_feed_waits_for_a_silent_broker(house: House) -> None:
-    house.book.offered.append(OFFER)
+    house.book.offered |= PAYMENTS
     house.book.silence = "no broker"
     assert house.refresh() == frozenset()
     assert not house.plan()
@@ -352,7 +377,7 @@ def test_an_offered_feed_waits_for_a_silent_broker(house: House) -> None:
 
 
 def test_the_topic_of_an_offered_feed_that_a_task_saw_first_is_made_later(house: House) -> None:
-    house.book.offered.append(OFFER)
+    house.book.offered |= PAYMENTS
     house.book.opens = False
     assert house.refresh() == {"payments_feed.py"}
     assert not house.plan()

@@ -36,7 +36,7 @@ def test_an_unknown_part_is_refused_with_the_known_ones() -> None:
 
 def test_what_needs_others_stops_before_them() -> None:
     stopped = layers({"postgres", "kafka", "scheduler", "spark", "spark-warming"})
-    assert stopped == [["scheduler", "spark-warming"], ["spark"], ["kafka", "postgres"]]
+    assert stopped == [["scheduler", "spark-warming"], ["spark"], ["kafka"], ["postgres"]]
 
 
 def test_kafka_loses_nothing_and_creates_nothing_by_itself(chosen: Settings) -> None:

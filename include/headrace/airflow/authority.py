@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from headrace.feed import Feed
+from headrace.registry.origins import Heading
 
 
 @dataclass(frozen=True)
@@ -21,12 +22,10 @@ class Offer:
     """A feed as the latest version of a registered subject declares it."""
 
     name: str
+    subject: str
     topic: str
-    id: int
     suffix: str
     text: str
-    from_file: bool
-    """Whether a feed file was registered as this version: when the file goes, the feed goes."""
 
 
 class Authority(Protocol):
@@ -46,14 +45,17 @@ class Authority(Protocol):
     def judge(self, feeds: Sequence[Feed]) -> Iterable[Judgement]:
         """Judge versions, each on its own."""
 
-    def offers(self) -> Sequence[Offer]:
-        """The feeds that registered subjects declare."""
+    def headings(self) -> Sequence[Heading]:
+        """The last version of every subject that may declare a feed, without its schema."""
+
+    def offers(self, subjects: Sequence[str]) -> Sequence[Offer]:
+        """The feeds that the last versions of these subjects declare."""
 
     def open(self, feeds: Sequence[Feed]) -> Iterable[Judgement]:
         """Make what feeds need that are registered already: their topics."""
 
-    def finish(self) -> None:
-        """A round of judging is over: make known what changed."""
+    def tell(self) -> None:
+        """Make known what is registered."""
 
 
 class Alone:
@@ -68,11 +70,14 @@ class Alone:
     def judge(self, feeds: Sequence[Feed]) -> Iterable[Judgement]:
         return [Judgement(feed.name) for feed in feeds]
 
-    def offers(self) -> Sequence[Offer]:
+    def headings(self) -> Sequence[Heading]:
+        return ()
+
+    def offers(self, subjects: Sequence[str]) -> Sequence[Offer]:  # noqa: ARG002
         return ()
 
     def open(self, feeds: Sequence[Feed]) -> Iterable[Judgement]:
         return self.judge(feeds)
 
-    def finish(self) -> None:
+    def tell(self) -> None:
         """There is nobody to tell."""

@@ -12,10 +12,9 @@ from typing import Any
 from airflow.dag_processing.bundles.base import BaseDagBundle
 
 from headrace.airflow.authority import Authority
-from headrace.airflow.errand import Errand
+from headrace.airflow.errand import Messenger
 from headrace.airflow.intake import Intake
 from headrace.airflow.journal import Journal
-from headrace.airflow.plan import WAIT_S
 from headrace.airflow.reminder import Reminder
 from headrace.airflow.stubs import Stubs
 from headrace.errors import RegistryError
@@ -25,11 +24,11 @@ log = logging.getLogger(__name__)
 PATIENCE_S = 1.5
 """How long a refresh waits for its errand: most are back by then, and their stubs are parsed at once."""
 
-ERRAND_S = 300.0
-"""How long an errand may take: each of its questions has a time limit of its own."""
+TELL_S = 5.0
+"""How often Variables are written at most: with many feeds that takes a while, and changes come in bursts."""
 
 TIDY_S = 300.0
-"""How often an errand is sent though nothing changed, to mend what others changed behind our back."""
+"""How often Variables are compared though nothing changed, which mends what somebody changed by hand."""
 
 FRESH_S = 10.0
 """How old a refresh may be for a task to rely on it."""
@@ -49,9 +48,9 @@ class FeedBundle(BaseDagBundle):
         self.register = register
         self.intake = Intake(Path(schemas), Stubs(Path(self.base_dir)))
         self._reminder = Reminder(self.intake.stubs)
-        self._errand: Errand | None = None
-        self._sent = time.monotonic()
-        self._rests_until = 0.0
+        self._judging, self._telling = Messenger(), Messenger()
+        self._told: str | None = None
+        self._told_at = 0.0
         self._is_silent = False
         self._authorities: dict[bool, Authority] = {}
 
@@ -78,33 +77,21 @@ class FeedBundle(BaseDagBundle):
         journal = self.intake.journal()
         if not journal.whole:
             self._fill()
-        elif self._is_idle():
-            self._send(journal)
+        elif self._judging.is_free():
+            self._follow(journal)
         self._reminder.remind()
         self._stamp.touch()
 
-    def _send(self, journal: Journal) -> None:
+    def _follow(self, journal: Journal) -> None:
         """Send an errand if there is something to do, and wait a little for it."""
         mark, authority = self._mark(), self._authority(acts=True)
-        plan = self.intake.plan(journal, authority, mark=mark)
-        is_untidy = mark is not None and time.monotonic() - self._sent > TIDY_S
-        if plan or is_untidy:
-            self._sent = time.monotonic()
-            self._errand = Errand(lambda: self.intake.take_in(authority, mark=mark))
-            self._errand.is_back(patience=PATIENCE_S)
-
-    def _is_idle(self) -> bool:
-        """Whether no errand is on its way; after one that failed there is a pause."""
-        if self._errand is not None:
-            if not self._errand.is_back():
-                if time.monotonic() - self._sent < ERRAND_S:
-                    return False
-                log.warning("Judging feeds takes more than %d s; it is begun anew.", ERRAND_S)
-                self._errand.call_off()
-            if self._errand.failed:
-                self._rests_until = time.monotonic() + WAIT_S
-            self._errand = None
-        return time.monotonic() >= self._rests_until
+        if self.intake.plan(journal, authority, mark=mark):
+            self._judging.send(lambda: self.intake.take_in(authority, mark=mark), patience=PATIENCE_S)
+        since = time.monotonic() - self._told_at
+        is_time = since > (TIDY_S if mark == self._told else TELL_S)
+        if mark is not None and is_time and self._telling.is_free():
+            self._told, self._told_at = mark, time.monotonic()
+            self._telling.send(authority.tell)
 
     def _mark(self) -> str | None:
         """How far the registry is; None, told once, while it gives no answer."""
@@ -113,7 +100,8 @@ class FeedBundle(BaseDagBundle):
         except RegistryError as error:
             if not self._is_silent:
                 log.warning("The feeds stay as they are, and changed ones wait: %s", error)
-            self._is_silent, self._rests_until = True, time.monotonic() + WAIT_S
+            self._is_silent = True
+            self._judging.rest()
             return None
         self._is_silent = False
         return mark

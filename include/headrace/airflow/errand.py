@@ -1,36 +1,56 @@
-"""An errand: work that may wait for a service, in a process forked off, so that the DAG processor goes on meanwhile."""
+"""Errands: work that may wait for a service, in processes forked off, so that the DAG processor goes on meanwhile."""
 
 import logging
 import multiprocessing
 import signal
+import time
 from collections.abc import Callable
+from multiprocessing.process import BaseProcess
 
 from headrace.errors import HeadraceError
 
 log = logging.getLogger(__name__)
 
+LONGEST_S = 300.0
+"""How long an errand may take: each of its questions has a time limit of its own."""
 
-class Errand:
-    """One piece of work that was sent off."""
+REST_S = 10.0
+"""The pause after an errand that failed."""
 
-    def __init__(self, work: Callable[[], object]) -> None:
+
+class Messenger:
+    """Sends one errand at a time."""
+
+    def __init__(self) -> None:
+        self._errand: BaseProcess | None = None
+        self._sent = 0.0
+        self._rests_until = 0.0
+
+    def send(self, work: Callable[[], object], *, patience: float = 0.0) -> None:
+        """Send an errand, and wait some seconds at most for its end."""
         # Forked, not started anew: all imports are there already, which is what a new feed's five seconds need.
-        self._process = multiprocessing.get_context("fork").Process(target=_run, args=(work,), daemon=True)
-        self._process.start()
+        self._errand = multiprocessing.get_context("fork").Process(target=_run, args=(work,), daemon=True)
+        self._sent = time.monotonic()
+        self._errand.start()
+        self._errand.join(patience)
 
-    def is_back(self, *, patience: float = 0.0) -> bool:
-        """Whether it is done, within some seconds."""
-        self._process.join(patience)
-        return not self._process.is_alive()
+    def is_free(self) -> bool:
+        """Whether another errand may be sent; after one that failed there is a pause."""
+        if self._errand is not None:
+            if self._errand.is_alive():
+                if time.monotonic() - self._sent < LONGEST_S:
+                    return False
+                log.warning("An errand for the feeds takes more than %d s: it is called off.", LONGEST_S)
+                self._errand.kill()
+            self._errand.join()
+            if self._errand.exitcode != 0:
+                self.rest()
+            self._errand = None
+        return time.monotonic() >= self._rests_until
 
-    @property
-    def failed(self) -> bool:
-        return self._process.exitcode != 0
-
-    def call_off(self) -> None:
-        """End it; whatever it was at, the next one finds out."""
-        self._process.kill()
-        self._process.join()
+    def rest(self) -> None:
+        """Send nothing for a while."""
+        self._rests_until = time.monotonic() + REST_S
 
 
 def _run(work: Callable[[], object]) -> None:

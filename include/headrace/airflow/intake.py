@@ -5,15 +5,15 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 
 from headrace import feed as feeds
+from headrace import layout
 from headrace.airflow import journal as journals
 from headrace.airflow.authority import Authority, Judgement, Offer
-from headrace.airflow.journal import Entry, Journal, Verdict, claim
+from headrace.airflow.journal import Entry, Journal, Known, Verdict, claim
 from headrace.airflow.plan import Plan, Seen, plan, scan
-from headrace.airflow.stubs import Stubs, feed_stub
+from headrace.airflow.stubs import Stubs, fault_stub, feed_stub
 from headrace.errors import FeedError, MovedError
 from headrace.fault import Fault
 from headrace.feed import Feed
@@ -68,7 +68,6 @@ class Intake:
                 journals.write(self._file, done)
                 if done.whole:
                     self.stubs.sweep(done.feeds.keys())
-                authority.finish()
         return is_ours
 
     def catch_up(self, authority: Authority, *, mark: str | None) -> Journal:
@@ -91,11 +90,6 @@ class _Round:
     intake: Intake
     authority: Authority
     mark: str | None
-
-    @cached_property
-    def offers(self) -> Mapping[str, Offer]:
-        """Asked for once, and only when needed."""
-        return {offer.name: offer for offer in self.authority.offers()} if self.mark is not None else {}
 
     def carry_out(self, todo: Plan, journal: Journal) -> Journal:
         seen = scan(self.intake.schemas)
@@ -120,7 +114,9 @@ class _Round:
             try:
                 version = self._read(name, file)
             except FeedError as error:
-                yield name, self._refuse(name, str(error), self._entry(file.signature, "faulty"))
+                # What the file says of its topic cannot be told.
+                entry = self._entry(file.signature, "faulty")
+                yield name, self._refuse(name, str(error), entry, subject=layout.subject(name))
                 continue
             except FileNotFoundError:
                 continue  # deleted since it was seen: the next plan tells
@@ -128,7 +124,8 @@ class _Round:
                 sound[name] = version
             else:
                 # Not for good: the other one's file may go, or take another topic.
-                yield name, self._refuse(name, str(_clash(version, owner)), self._entry(file.signature, "waiting"))
+                entry = self._entry(file.signature, "waiting")
+                yield name, self._refuse(name, str(_clash(version, owner)), entry, subject=version.feed.subject)
         for judgement in self._judgements([version.feed for version in sound.values()]):
             version = sound[judgement.feed]
             topic = "" if judgement.reasons else version.feed.topic
@@ -155,53 +152,79 @@ class _Round:
         if judgement.silence:
             return replace(self._entry(version.signature, "waiting"), reason=judgement.silence)
         if judgement.reasons:
-            return self._refuse(name, "\n".join(judgement.reasons), self._entry(version.signature, "refused"))
+            entry = self._entry(version.signature, "refused")
+            return self._refuse(name, "\n".join(judgement.reasons), entry, subject=version.feed.subject)
         self.intake.stubs.accept(name, suffix=version.suffix, text=version.text)
         return self._entry(version.signature, "accepted")
 
-    def _refuse(self, name: str, reason: str, entry: Entry) -> Entry:
+    def _refuse(self, name: str, reason: str, entry: Entry, *, subject: str) -> Entry:
         """Show the fault; a feed without a last good version here goes on with the registry's, if that has one."""
-        offer = None if self.intake.stubs.accepted(name) else self.offers.get(name)
-        if offer is not None:
-            with suppress(FeedError):
-                sound(name + offer.suffix, offer.text)
-                self.intake.stubs.accept(name, suffix=offer.suffix, text=offer.text)
+        if self.intake.stubs.accepted(name) is None and self.mark is not None:
+            for offer in self.authority.offers([subject]):
+                with suppress(FeedError):
+                    if sound(name + offer.suffix, offer.text) and offer.name == name:
+                        self.intake.stubs.accept(name, suffix=offer.suffix, text=offer.text)
         self.intake.stubs.blame(name, reason)
         return replace(entry, reason=reason)
 
     def _follow(self, journal: Journal, *, files: Collection[str]) -> Journal:
         """Take in the feeds that only the registry declares; drop those that it no longer does."""
+        journal, read = self._read_up(journal)
         claims = journal.claims()
-        offers = {
-            name: offer
-            for name, offer in self.offers.items()
-            if not (offer.from_file or name in files or claim(offer.topic) in claims)
+        offered = {
+            known.feed: subject
+            for subject, known in journal.subjects.items()
+            if known.feed and known.feed not in files and claim(known.topic) not in claims
         }
         for name, entry in journal.feeds.items():
-            if entry.offered and name not in offers and name not in files:
+            if entry.offered and name not in offered and name not in files:
                 journal = journal.without(name)
+        unsettled = {name: subject for name, subject in offered.items() if not self._is_settled(name, subject, journal)}
+        missing = [subject for subject in unsettled.values() if subject not in read]
+        read |= {offer.subject: offer for offer in (self.authority.offers(missing) if missing else ())}
+        offers = [read[subject] for subject in unsettled.values() if subject in read]
         for name, entry in self._judge_offers(offers, journal):
             journal = journal.told(name, entry)
         return replace(journal, mark=self.mark)
 
-    def _judge_offers(self, offers: Mapping[str, Offer], journal: Journal) -> Iterator[tuple[str, Entry]]:
+    def _read_up(self, journal: Journal) -> tuple[Journal, dict[str, Offer]]:
+        """Read the versions that nobody has read yet."""
+        headings = {each.subject: each for each in self.authority.headings() if not each.from_file}
+        kept = {
+            subject: known
+            for subject, known in journal.subjects.items()
+            if subject in headings and headings[subject].id == known.id
+        }
+        unread = [subject for subject in headings if subject not in kept]
+        read = {offer.subject: offer for offer in (self.authority.offers(unread) if unread else ())}
+        for subject in unread:
+            offer, id_ = read.get(subject), headings[subject].id
+            kept[subject] = Known(id_, offer.name, offer.topic) if offer else Known(id_)
+        return replace(journal, subjects=kept), read
+
+    def _judge_offers(self, offers: Iterable[Offer], journal: Journal) -> Iterator[tuple[str, Entry]]:
         fresh: dict[str, _Version] = {}
-        for name, offer in offers.items():
-            entry, signature = journal.feeds.get(name), f"id {offer.id}"
-            if entry and entry.signature == signature and self._is_settled(name, entry):
-                continue
+        for offer in offers:
+            name, signature = offer.name, _signature(journal.subjects[offer.subject])
             try:
-                fresh[name] = _Version(sound(name + offer.suffix, offer.text), offer.suffix, offer.text, signature)
+                feed = sound(name + offer.suffix, offer.text)
             except FeedError as error:
-                entry = self._refuse(name, str(error), self._entry(signature, "faulty"))
-                yield name, self._offered(entry)
+                entry = self._entry(signature, "faulty")
+                yield name, self._offered(self._refuse(name, str(error), entry, subject=offer.subject))
+            else:
+                fresh[name] = _Version(feed, offer.suffix, offer.text, signature)
         for judgement in self.authority.open([version.feed for version in fresh.values()]) if fresh else ():
             yield judgement.feed, self._offered(self._settle(judgement, fresh[judgement.feed]))
 
     def _offered(self, entry: Entry) -> Entry:
         return replace(entry, offered=True, registered=entry.verdict == "accepted" and self.authority.opens)
 
-    def _is_settled(self, name: str, entry: Entry) -> bool:
+    def _is_settled(self, name: str, subject: str, journal: Journal) -> bool:
+        entry = journal.feeds.get(name)
+        if entry is None or entry.signature != _signature(journal.subjects[subject]):
+            return False
+        if entry.verdict == "faulty":
+            return (self.intake.stubs.path / fault_stub(name)).exists()
         is_open = entry.registered or not self.authority.opens
         return entry.verdict == "accepted" and is_open and (self.intake.stubs.path / feed_stub(name)).exists()
 
@@ -219,6 +242,10 @@ def sound(file: str, text: str) -> Feed:
     if faults or read.feed is None:
         raise FeedError.of(faults)
     return read.feed
+
+
+def _signature(known: Known) -> str:
+    return f"id {known.id}"
 
 
 def _clash(version: "_Version", owner: str) -> Fault:

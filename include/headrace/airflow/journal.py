@@ -14,7 +14,10 @@ from headrace.airflow import stubs
 Verdict = Literal["accepted", "faulty", "refused", "waiting"]
 """Taken; wrong in itself; wrong beside what is registered; not judged yet, as a service gave no answer."""
 
-FORMAT = hashlib.sha256("\n".join((__version__, stubs.FEED, stubs.FAULT)).encode()).hexdigest()
+LAYOUT = "2"
+"""Changes with what an entry holds."""
+
+FORMAT = hashlib.sha256("\n".join((__version__, LAYOUT, stubs.FEED, stubs.FAULT)).encode()).hexdigest()
 """Another version of Headrace may judge otherwise and writes other stubs: it starts a journal of its own."""
 
 
@@ -40,10 +43,22 @@ class Entry:
 
 
 @dataclass(frozen=True)
+class Known:
+    """What the last version of a subject, that no file registered, was found to declare."""
+
+    id: int
+    feed: str = ""
+    """Empty when it declares none."""
+    topic: str = ""
+
+
+@dataclass(frozen=True)
 class Journal:
     """All verdicts, by feed."""
 
     feeds: Mapping[str, Entry] = field(default_factory=dict)
+    subjects: Mapping[str, Known] = field(default_factory=dict)
+    """What was read of the registry: a version never changes, so none is read twice."""
     mark: str | None = None
     """How far the registry was when its own feeds were last looked through."""
     whole: bool = False
@@ -73,7 +88,12 @@ def read(path: Path) -> Journal:
         return Journal()
     if kept["format"] != FORMAT:
         return Journal()
-    return Journal({name: Entry(**entry) for name, entry in kept["feeds"].items()}, kept["mark"], kept["whole"])
+    return Journal(
+        feeds={name: Entry(**entry) for name, entry in kept["feeds"].items()},
+        subjects={subject: Known(**known) for subject, known in kept["subjects"].items()},
+        mark=kept["mark"],
+        whole=kept["whole"],
+    )
 
 
 def write(path: Path, journal: Journal) -> None:

@@ -20,7 +20,7 @@ from headrace.kafka.topic import Config, Ensured
 from headrace.registry import feeds as known
 from headrace.registry import origins
 from headrace.registry.errors import Code, RegistryFault
-from headrace.registry.origins import Origin
+from headrace.registry.origins import Heading
 from headrace.registry.registered import Registered
 from headrace.registry.registration import Asked
 from headrace.registry.registry import Registry
@@ -165,14 +165,18 @@ class Registrar:
             done = compare(feeds, store=self.store)
         return [Judgement(each.feed, each.reasons, each.silence) for each in done]
 
-    def offers(self) -> Sequence[Offer]:
-        latest, noted = self._asked(self._latest)
-        offers = (_offer(each, from_file=origins.of(each) in noted) for each in latest)
+    def headings(self) -> Sequence[Heading]:
+        return [each for each in self._asked(self._headings) if known.is_of_values(each.subject)]
+
+    def offers(self, subjects: Sequence[str]) -> Sequence[Offer]:
+        with _answering(self.store), self.store.reading() as tables:
+            latest = [tables.latest(subject) for subject in subjects]
+        offers = (_offer(each) for each in latest if each is not None)
         return [offer for offer in offers if offer is not None]
 
-    def _latest(self) -> tuple[list[Registered], frozenset[Origin]]:
+    def _headings(self) -> list[Heading]:
         with self.store.reading() as tables:
-            return tables.latest_of_all(), origins.noted(tables)
+            return origins.headings(tables)
 
     def _asked(self, question: Callable[[], T]) -> T:
         """An answer of the store, whose tables nobody may have made yet."""
@@ -187,7 +191,7 @@ class Registrar:
         topics = topic.ensure_all(self.kafka(), feeds) if self.opens else {}
         return [_opened(feed, topics.get(feed.name)) for feed in feeds]
 
-    def finish(self) -> None:
+    def tell(self) -> None:
         from headrace.airflow import variables
 
         if self.opens:
@@ -195,7 +199,7 @@ class Registrar:
                 variables.sync(self.store)
 
 
-def _offer(version: Registered, *, from_file: bool) -> Offer | None:
+def _offer(version: Registered) -> Offer | None:
     """The feed that a version declares; one that is wrong is offered too, for people to see what is wrong with it."""
     topic = name = version.subject.removesuffix(layout.subject(""))
     try:
@@ -206,7 +210,7 @@ def _offer(version: Registered, *, from_file: bool) -> Offer | None:
         if feed is None:
             return None
         name = feed.name
-    return Offer(name, topic, version.id, ENDINGS[version.type], version.text, from_file=from_file)
+    return Offer(name, version.subject, topic, ENDINGS[version.type], version.text)
 
 
 def _opened(feed: Feed, ensured: Ensured | None) -> Judgement:

@@ -38,7 +38,7 @@ def stubs(
             authority = registration.authority(registers=False, opens=False)
         journal = intake.catch_up(authority, mark=authority.mark())
     faults = {name: entry.reason for name, entry in journal.feeds.items() if entry.verdict != "accepted"}
-    print(f"{len(journal.feeds)} feeds in {folder}, {len(faults)} at fault")
+    print(f"{folder}: feeds {len(journal.feeds)}, at fault {len(faults)}")
     console = Console(stderr=True, soft_wrap=True, highlight=False)
     for name in sorted(faults):
         console.print(faults[name], markup=False)

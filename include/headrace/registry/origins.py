@@ -5,13 +5,34 @@ subject is deleted.
 """
 
 from collections.abc import Collection
+from dataclasses import dataclass
 
-from headrace.registry.registered import Registered
 from headrace.registry.store import Store
 from headrace.registry.tables import Tables
 
+LATEST = """
+select subject, version, id, origins.subject is not null
+from versions left join origins using (subject, version, id)
+where (subject, version) in (select subject, max(version) from versions where not is_deleted group by subject)
+"""
+
 Origin = tuple[str, int, int]
 """Subject, version and id: after a subject was deleted for good, a version's number is given out again."""
+
+
+@dataclass(frozen=True)
+class Heading:
+    """The last version of a subject, without its schema: cheap enough to ask for all of them."""
+
+    subject: str
+    version: int
+    id: int
+    from_file: bool
+
+
+def headings(tables: Tables) -> list[Heading]:
+    """The last version, that is not deleted, of every subject."""
+    return [Heading(*row) for row in tables.connection.execute(LATEST)]
 
 
 def note(store: Store, from_files: Collection[Origin]) -> None:
@@ -26,7 +47,3 @@ def note(store: Store, from_files: Collection[Origin]) -> None:
 def noted(tables: Tables) -> frozenset[Origin]:
     """Every version that came from a feed file."""
     return frozenset(tables.connection.execute("select subject, version, id from origins").fetchall())
-
-
-def of(registered: Registered) -> Origin:
-    return registered.subject, registered.version, registered.id
