@@ -39,7 +39,7 @@ class Topic(Declared):
 
     name: str | None = Field(default=None, description="The topic's name; the feed's name if not given.")
     partitions: int = Field(default=3, ge=1, description="Its number of partitions.")
-    replication: int = Field(default=1, ge=1, description="Its number of replicas.")
+    replication: int | None = Field(default=None, ge=1, description="Its number of replicas; else the broker's own.")
     retention: Lasting | None = Field(
         default=None, description="How long the broker keeps records, such as `7d` or `forever`; else the broker's own."
     )

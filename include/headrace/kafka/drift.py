@@ -60,7 +60,7 @@ def drifts(feed: Feed, found: Found, *, broker: str) -> Iterator[Drift]:
     if "partitions" in named and declared.partitions != found.partitions:
         fix = _mend_partitions(feed, found.partitions, broker=broker)
         yield Drift(feed.topic, "partitions", str(declared.partitions), str(found.partitions), fix)
-    if "replication" in named and declared.replication != found.replication:
+    if declared.replication not in (None, found.replication):
         fix = f"Move its replicas with kafka-reassign-partitions.sh, or declare {found.replication}."
         yield Drift(feed.topic, "replication", str(declared.replication), str(found.replication), fix)
     for setting, wanted in settings(declared).items():

@@ -190,7 +190,9 @@ def _refusals(failed: Mapping[str, KafkaError]) -> dict[str, TopicError]:
 
 def _new(feed: Feed) -> NewTopic:
     declared = feed.declaration.topic
-    return NewTopic(feed.topic, declared.partitions, declared.replication, config=settings(declared))
+    # Minus one asks for the broker's own number.
+    replicas = -1 if declared.replication is None else declared.replication
+    return NewTopic(feed.topic, declared.partitions, replicas, config=settings(declared))
 
 
 def _calls(these: Iterable[T]) -> Iterator[list[T]]:
