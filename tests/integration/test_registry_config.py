@@ -124,6 +124,11 @@ CASES: dict[str, list[Step]] = {
         ("DELETE /config/:.:", None, 200, {"compatibilityLevel": "NONE"}),
         ("GET /config", None, 200, {"compatibilityLevel": "BACKWARD"}),
     ],
+    "a subject in the query means nothing": [
+        ("PUT /config?subject=s", {"compatibility": "FULL"}, 200, ...),
+        ("GET /config", None, 200, {"compatibilityLevel": "FULL"}),
+        ("GET /config/s", None, 404, 40408),
+    ],
     "a name that is none cannot be configured": [
         ("PUT /config/bad%0Aname", {"compatibility": "NONE"}, 422, 42208),
         ("PUT /config/__GLOBAL", {"compatibility": "NONE"}, 422, 42208),
