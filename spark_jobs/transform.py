@@ -102,7 +102,8 @@ def quarantine(records: DataFrame, plan: TransformPlan) -> None:
 def commit(spark: SparkSession, rows: DataFrame, *, plan: TransformPlan, seen: Survey) -> None:
     """Merge the rows into the branch, with the heads and accounts in the same snapshot."""
     branch = f"branch_{plan.branch}"
-    reduced = merging.winners(rows, plan)
+    dropped = (F.lit(None).cast(type_).alias(name) for name, type_ in plan.dropped.items())
+    reduced = merging.winners(rows, plan).select("*", *dropped)
     on = merging.same_key(plan.key, "s.", f"`{branch}`.") & touched(plan, seen, target=branch)
     spark.conf.set(f"{SNAPSHOT_PROPERTY}{heads.PROPERTY}", plan.heads)
     spark.conf.set(f"{SNAPSHOT_PROPERTY}{ACCOUNTS}", json.dumps(seen.accounts))

@@ -5,7 +5,7 @@ import json
 import time
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import fastavro
@@ -47,6 +47,15 @@ class Workshop:
     schema_id: int
     kafka: Mapping[str, Any]
     lake: Any
+
+    def changed(self, *fields: Mapping[str, Any]) -> "Workshop":
+        """The same feed with other fields: a new version of its schema."""
+        from headrace import feed
+        from headrace.airflow import connections
+
+        made = feed.parse(f"{self.feed.name}.avsc", json.dumps({**self.feed.schema, "fields": fields}))
+        id_ = connections.registry().register(made.subject, made.schema_type, text=json.dumps(made.schema)).id
+        return replace(self, feed=made, schema_id=id_)
 
     def publish(self, *records: Record) -> None:
         producer = Producer({**self.kafka, "enable.idempotence": True, "acks": "all"})

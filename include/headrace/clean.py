@@ -90,7 +90,14 @@ def clean_of(feed: Feed, lake: Lake) -> Table:
         order=order(columns_, feed.declaration.key),
         properties=PROPERTIES,
     )
+    follow(table, columns_)
     return table if table.current_snapshot() else begin(table)
+
+
+def follow(table: Table, wanted: Schema) -> None:
+    """Add and widen columns as a new version of the feed asks; nothing is rewritten, and what it dropped stays."""
+    with table.update_schema() as update:
+        update.union_by_name(wanted)
 
 
 def begin(table: Table) -> Table:

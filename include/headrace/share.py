@@ -66,14 +66,25 @@ def rows(table: Table, share: Share, *, snapshot: int, where: str, mask_key: Mas
     """The clean table's rows at a snapshot as the warehouse may see them, hidden rows marked, in batches."""
     fields = (*share.names, HIDDEN_ROW)
     schema = share.schema.append(pa.field(HIDDEN_ROW, pa.bool_()))
-    scan = table.scan(row_filter=where, selected_fields=fields, snapshot_id=snapshot)
+    # A snapshot from before a column was added does not know it.
+    scan = table.scan(row_filter=where, selected_fields=_known(table, fields, snapshot=snapshot), snapshot_id=snapshot)
     for batch in scan.to_arrow_batch_reader():
         masked = masks.apply(_travelling(pa.Table.from_batches([batch]), share), share.masks, key=mask_key)
         yield from masked.cast(schema).to_batches()
 
 
+def _known(table: Table, fields: tuple[str, ...], *, snapshot: int) -> tuple[str, ...]:
+    schema = table.scan(snapshot_id=snapshot).projection()
+    return tuple(name for name in fields if name in schema.column_names)
+
+
 def _travelling(batch: pa.Table, share: Share) -> pa.Table:
     """The share's columns as they travel, not yet masked."""
-    types = {column.name: column.type for column in share.columns}
-    changed = {name: travelling(batch.column(name), type_) for name, type_ in types.items()}
+    changed = {column.name: _travelling_column(batch, column) for column in share.columns}
     return pa.table({**changed, HIDDEN_ROW: batch.column(HIDDEN_ROW)})
+
+
+def _travelling_column(batch: pa.Table, column: Column) -> pa.ChunkedArray:
+    if column.name not in batch.column_names:
+        return pa.chunked_array([pa.nulls(batch.num_rows, travel_type(column.type))])
+    return travelling(batch.column(column.name), column.type)

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable, Mapping
 
 from pydantic import BaseModel, ConfigDict
+from pyiceberg.table import Table
 from pyiceberg.types import (
     IcebergType,
     ListType,
@@ -42,6 +43,8 @@ class TransformPlan(BaseModel):
     renames: dict[str, str] = {}
     """What drained records call a field: new name to old name."""
     columns: dict[str, str]
+    dropped: dict[str, str] = {}
+    """Columns of the clean table that the feed no longer has; new rows have nulls there."""
     key: list[str]
     order: list[str]
     merge: Merge
@@ -76,6 +79,7 @@ def plan(
         return None
     _refuse_unknown(feed, spans=spans, writers=writers, drained=drained)
     partition, drains = feed.declaration.partition, feed.declaration.topic.drains
+    wanted = {column.name: spark_type(column.type) for column in columns(feed)}
     return TransformPlan(
         feed=feed.name,
         schema_type=feed.schema_type,
@@ -83,7 +87,8 @@ def plan(
         writers=dict(writers),
         drained=dict(drained),
         renames=dict(drains.fields) if drains else {},
-        columns={column.name: spark_type(column.type) for column in columns(feed)},
+        columns=wanted,
+        dropped={name: type_ for name, type_ in _types(target).items() if name not in {*wanted, *hidden_types()}},
         key=feed.declaration.key,
         order=feed.declaration.order,
         merge=feed.declaration.merge,
@@ -150,6 +155,10 @@ def spark_type(type_: IcebergType) -> str:
         case MapType():
             return f"map<{spark_type(type_.key_type)}, {spark_type(type_.value_type)}>"
     return "binary" if str(type_).startswith("fixed") else str(type_).replace(" ", "")
+
+
+def _types(table: Table) -> dict[str, str]:
+    return {field.name: spark_type(field.field_type) for field in table.schema().fields}
 
 
 def hidden_types() -> dict[str, str]:
