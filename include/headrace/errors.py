@@ -4,6 +4,8 @@ HeadraceError
 ├── FeedError            a feed file is wrong: mend the file
 ├── SettingsError        the environment lacks something: set it
 ├── RegistryError        the schema registry does not know a schema yet        (a retry helps)
+├── RegistryFault        the schema registry refuses a request: it has Confluent's code
+├── InvalidSchema        a text is no schema of its type
 ├── TopicError           the topic is not what the archive remembers
 │   ├── TopicSilent      partitions gave nothing for a minute                 (a retry helps)
 │   ├── TopicMissing     the broker has no such topic: register the feed      (a retry helps)

@@ -13,8 +13,9 @@ from headrace.registry.errors import (
     subject_not_found,
 )
 from headrace.registry.mode import Mode, parse_mode
+from headrace.registry.registered import Which
 from headrace.registry.scope import DEFAULT_SCOPE, GLOBAL_SCOPE, check_writable
-from headrace.registry.subject import can_be_configured, normalize, qualified
+from headrace.registry.subject import ANY_CONTEXT, can_be_configured, normalize, qualified
 from headrace.registry.tables import Tables
 
 
@@ -94,7 +95,8 @@ def _clear_for_import(tables: Tables, subject: str) -> None:
     where = GLOBAL_SCOPE if subject == DEFAULT_SCOPE else subject
     if tables.has_subject(where, deleted=False):
         raise not_permitted("Cannot import since found existing subjects")
-    doomed = [each for each in tables.listed(":*:") if each.is_deleted and _is_within(each.subject, where)]
+    deleted = tables.listed(ANY_CONTEXT, which=Which.DELETED)
+    doomed = [each for each in deleted if _is_within(each.subject, where)]
     for each in doomed:
         if tables.referrers(each.subject, each.version, deleted=True):
             raise reference_exists(each.subject, each.version)

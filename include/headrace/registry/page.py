@@ -18,10 +18,13 @@ class Page:
     limit: int = -1
 
     def of(self, items: Sequence[T], *, most: int | None = None) -> list[T]:
-        """The page of these items; a limit beyond the most counts as none, and then the most are given."""
-        asked = self.limit if 0 < self.limit <= (most or self.limit) else most
-        begin = max(self.offset, 0)
-        return list(items[begin : None if asked is None else begin + asked])
+        """The page of these items."""
+        begin, length = self.within(most)
+        return list(items[begin : None if length is None else begin + length])
+
+    def within(self, most: int | None) -> tuple[int, int | None]:
+        """Where to begin and how many to give; a limit beyond the most counts as none, and then the most are given."""
+        return max(self.offset, 0), self.limit if 0 < self.limit <= (most or self.limit) else most
 
 
 ALL = Page()

@@ -47,3 +47,8 @@ class Which(Enum):
 
     def includes(self, is_deleted: bool) -> bool:
         return self is Which.ALL or is_deleted == (self is Which.DELETED)
+
+    @property
+    def states(self) -> list[bool]:
+        """Whether its versions are deleted, live, or either."""
+        return [state for state in (False, True) if self.includes(state)]

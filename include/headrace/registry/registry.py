@@ -149,13 +149,13 @@ class Registry:
         page: Page = ALL,
     ) -> list[Registered]:
         """The versions of the subjects that begin with a prefix, by subject and number."""
+        begin, most = (0, None) if rule_type else page.within(MOST_SCHEMAS)
         with self.store.reading() as tables:
-            found = [each for each in tables.listed(prefix) if which.includes(each.is_deleted)]
-        if latest_only:
-            found = list({each.subject: each for each in found}.values())
-        if rule_type:
-            found = [each for each in found if has_type(each.schema.rule_set, rule_type)]
-        return page.of(found, most=MOST_SCHEMAS)
+            listed = tables.latest_listed if latest_only else tables.listed
+            found = listed(prefix, which=which, begin=begin, most=most)
+        if not rule_type:
+            return found
+        return page.of([each for each in found if has_type(each.schema.rule_set, rule_type)], most=MOST_SCHEMAS)
 
     def with_id(self, id_: int, *, subject: str = "") -> Registered:
         """A version that has an id, of the subject that is named where it has it."""
@@ -190,12 +190,12 @@ class Registry:
         if format_ != RESOLVED:
             return version.text
         with self.store.reading() as tables:
-            return resolved(parsed(tables, version.subject, version.schema))
+            return _standalone(tables, version)
 
     def writers(self, subject: str) -> Mapping[int, str]:
         """Every schema that a record may have been written with, by id, each standing alone; deleted versions too."""
         with self.store.reading() as tables:
-            return {each.id: resolved(parsed(tables, each.subject, each.schema)) for each in tables.history(subject)}
+            return {each.id: _standalone(tables, each) for each in tables.history(subject)}
 
     # Settings and contexts
 
@@ -243,6 +243,11 @@ class Registry:
 def _named(tables: Tables, subject: str) -> str:
     """A subject in its one spelling, or the one that it stands for."""
     return aliased(tables, normalize(subject))
+
+
+def _standalone(tables: Tables, version: Registered) -> str:
+    """A version's text with its references written out; one without any stands alone as it is."""
+    return resolved(parsed(tables, version.subject, version.schema)) if version.schema.references else version.text
 
 
 def _elsewhere(tables: Tables, subject: str) -> Iterator[str]:

@@ -10,8 +10,9 @@ from headrace.database import Database
 from headrace.feed import SchemaType
 from headrace.registry.ddl import CREATE
 from headrace.registry.pool import Pool
-from headrace.registry.registered import Registered
+from headrace.registry.registered import Registered, Which
 from headrace.registry.schema import SchemaText
+from headrace.registry.subject import ANY_CONTEXT
 from headrace.registry.tables import Tables
 
 __all__ = ["Registered", "Store"]
@@ -74,7 +75,7 @@ class Store:
     def latest(self) -> list[Registered]:
         """The last version, that is not deleted, of every subject."""
         with self.reading() as tables:
-            return tables.latest_of_all()
+            return tables.latest_listed(ANY_CONTEXT, which=Which.LIVE, begin=0, most=None)
 
     def writers(self, subject: str) -> Mapping[int, str]:
         """Every schema that a record of this subject may have been written with, by id; deleted versions too."""

@@ -12,7 +12,7 @@ from psycopg.types.json import Jsonb
 
 from headrace.feed import SchemaType
 from headrace.registry.digest import digest_of, guid_of
-from headrace.registry.registered import Registered, Use
+from headrace.registry.registered import Registered, Use, Which
 from headrace.registry.schema import Reference, SchemaId, SchemaText, Version
 from headrace.registry.settings import Settings
 from headrace.registry.subject import ANY_CONTEXT, GLOBAL_CONTEXT, Qualified, qualified, within
@@ -51,18 +51,24 @@ class Tables:
         """The versions of a subject that are exactly this schema, the newest first."""
         return self._many("where subject = %s and digest = %s order by version desc", [subject, digest_of(schema)])
 
-    def listed(self, prefix: str) -> list[Registered]:
-        """Every version of the subjects that begin with a prefix; `:*:` in it stands for any context."""
+    def listed(
+        self, prefix: str, *, which: Which = Which.ALL, begin: int = 0, most: int | None = None
+    ) -> list[Registered]:
+        """The versions of the subjects that begin with a prefix, some of them; `:*:` stands for any context."""
         condition, values = _begins_with(prefix)
-        return self._many(sql.SQL('where {} order by subject collate "C", version').format(condition), values)
-
-    def latest_of_all(self) -> list[Registered]:
-        """The last version, that is not deleted, of every subject."""
-        return self._many(
-            "where (subject, version) in (select subject, max(version) from versions where not is_deleted "
-            'group by subject) order by subject collate "C"',
-            [],
+        statement = sql.SQL(
+            'where {} and is_deleted = any(%s) order by subject collate "C", version offset %s limit %s'
         )
+        return self._many(statement.format(condition), [*values, which.states, begin, most])
+
+    def latest_listed(self, prefix: str, *, which: Which, begin: int, most: int | None) -> list[Registered]:
+        """The last of them for each subject."""
+        condition, values = _begins_with(prefix)
+        statement = sql.SQL(
+            "where (subject, version) in (select subject, max(version) from versions where {} and is_deleted = any(%s) "
+            'group by subject) order by subject collate "C" offset %s limit %s'
+        )
+        return self._many(statement.format(condition), [*values, which.states, begin, most])
 
     def subjects(self, prefix: str) -> list[tuple[str, bool]]:
         """The subjects that begin with a prefix, each with whether all of its versions are deleted."""
