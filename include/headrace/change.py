@@ -17,9 +17,10 @@ from headrace.registry.compatibility import Level
 from headrace.registry.schema import Incompatibility, Parsed
 
 REASON = re.compile(
-    r"\{errorType:'(?P<type>\w+)', description:'(?P<description>.*?)'(?:, additionalInfo:'(?P<info>.*)')?\}", re.DOTALL
+    r"""\{errorType:["'](?P<type>\w+)["'], description:["'](?P<description>.*?)["'](?:, additionalInfo:'(?P<info>.*)')?\}""",
+    re.DOTALL,
 )
-"""How Confluent's registry writes a reason, and so every one that speaks its language."""
+"""How Confluent's registry writes a reason, and so every one that speaks its language; quotes differ by language."""
 PLACE = re.compile(r"path '(?P<path>[^']*)'")
 FIXES: Mapping[str, str] = {
     "READER_FIELD_MISSING_DEFAULT_VALUE": "Give the field a default.",

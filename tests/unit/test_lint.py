@@ -32,6 +32,7 @@ from headrace.cli import app
 from headrace.columns import columns
 from headrace.fault import Fault
 from headrace.feed import Feed
+from headrace.registry import json_schema
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "lint.md").read_text(encoding="utf-8")
@@ -393,3 +394,12 @@ def test_what_a_registry_answers_becomes_faults() -> None:
     (found,) = change.answered_faults(orders, messages, origin="the registry")
     assert (found.path, found.fix) == ("fields.1", "Give the field a default.")
     assert found.message == f"does not fit the registry: {why}."
+
+
+def test_what_a_registry_answers_about_a_json_schema_becomes_faults_too() -> None:
+    old, new = (json_schema.parse(json.dumps({"type": kind})) for kind in ("integer", "string"))
+    messages = [reason.told(reader="new", writer="old") for reason in new.incompatibilities(old)]
+    schema = {"type": "object", "properties": {"id": {"type": "string"}}, "x-feed": {"key": ["id"]}}
+    (found,) = change.answered_faults(feed.parse("clicks.json", json.dumps(schema)), messages, origin="the registry")
+    assert found.value == "TYPE_CHANGED"
+    assert "errorType" not in found.message
