@@ -1,5 +1,7 @@
 """Registering schemas and getting them by number: the requests and answers of `/subjects/{subject}/versions`."""
 
+from typing import Any
+
 import pytest
 from registry_desk import ABSENT, Desk, Step, avro, optional
 
@@ -12,6 +14,11 @@ NO_DEFAULT = f"""Schema being registered is incompatible with an earlier schema 
 [{{errorType:'READER_FIELD_MISSING_DEFAULT_VALUE', description:'The field 'b' at path '/fields/1' in the new schema \
 has no default value and is missing in the old schema', additionalInfo:'b'}}, {{oldSchemaVersion: 1}}, \
 {{oldSchema: '{A["schema"]}'}}, {{validateFields: 'false', compatibility: 'BACKWARD'}}]"""
+
+
+def marked(version: int) -> dict[str, Any]:
+    return {"metadata": {"properties": {"confluent:version": str(version)}}}
+
 
 CASES: dict[str, list[Step]] = {
     "a new schema gets version 1 and id 1": [
@@ -143,6 +150,32 @@ CASES: dict[str, list[Step]] = {
         (f"POST {V}", {**A, "version": -1}, 200, {"version": 2, "id": 2}),
         (f"POST {V}", {**A, "version": 2}, 422, (42201, "Version is not one more than previous version")),
         (f"POST {V}", {**B, "version": 7}, 422, (42201, "Version is not one more than previous version")),
+    ],
+    "the same schema can be registered again and again with its version in the metadata": [
+        (f"POST {V}", A, 200, {"id": 1, "metadata": ABSENT}),
+        (f"POST {V}", {**A, "version": 2}, 200, {"id": 2, **marked(2)}),
+        ("POST /subjects/s", A, 200, {"version": 1, "metadata": ABSENT}),
+        ("POST /subjects/s", {**A, **marked(1)}, 200, {"version": 1, "metadata": ABSENT}),
+        ("POST /subjects/s", {**A, **marked(2)}, 200, {"version": 2, **marked(2)}),
+        (f"DELETE {V}/1", None, 200, 1),
+        ("POST /subjects/s", A, 200, {"version": 2, **marked(2)}),
+        (f"POST {V}", A, 200, {"id": 2, "version": 2}),
+        (f"POST {V}", {**A, "version": 3}, 200, {"id": 3, **marked(3)}),
+        (f"POST {V}", {**A, "version": -1}, 200, {"id": 3}),
+        (f"POST {V}", {**A, "version": 3}, 422, 42201),
+        (f"POST {V}", {**A, "version": 4}, 200, {"id": 4}),
+        ("POST /subjects/s", A, 200, {"version": 4}),
+        (f"POST {V}", {**A, **marked(-1)}, 200, {"id": 5, "version": 5, **marked(5)}),
+        (f"POST {V}", {**A, **marked(2)}, 200, {"id": 2, "version": 2}),
+        (f"POST {V}", {**A, **marked(3)}, 200, {"id": 3, "version": 3}),
+        (f"POST {V}", {**A, **marked(0)}, 200, {"id": 6, "version": 6, **marked(6)}),
+        (f"POST {V}", {**A, "metadata": {}}, 200, {"id": 6, "version": 6}),
+        (f"POST {V}", {**A, "metadata": {"properties": {"mine": "x"}}}, 200, {"id": 7, "version": 7}),
+        (f"POST {V}", {**A, "version": -1}, 200, {"id": 8, "version": 8, **marked(8)}),
+        ("POST /subjects/s", {**A, "metadata": {"properties": {"mine": "x"}}}, 200, {"version": 7}),
+        (f"DELETE {V}/7", None, 200, 7),
+        ("POST /subjects/s", {**A, "metadata": {"properties": {"mine": "x"}}}, 200, {"version": 8, **marked(8)}),
+        ("POST /subjects/s", {**avro("R", {"name": "a", "type": "string", "doc": "d"}), "version": -1}, 404, 40403),
     ],
     "names may hold whatever a URL can encode": [
         *[

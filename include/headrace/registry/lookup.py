@@ -7,7 +7,14 @@ from dataclasses import dataclass, replace
 from headrace.registry.config import Config
 from headrace.registry.errors import invalid_schema
 from headrace.registry.languages import resolved
-from headrace.registry.metadata import merge_metadata, sorted_metadata, version_in, with_version, without_version
+from headrace.registry.metadata import (
+    merge_metadata,
+    names_version,
+    sorted_metadata,
+    version_in,
+    with_version,
+    without_version,
+)
 from headrace.registry.references import parsed, pinned
 from headrace.registry.registered import Registered
 from headrace.registry.rules import merge_rules, sorted_rules
@@ -86,8 +93,9 @@ def with_defaults(schema: SchemaText, config: Config, *, previous: SchemaText | 
 
 def with_next_version(schema: SchemaText, version: int, *, asked: bool) -> SchemaText:
     """The schema with its version in its metadata, where a request named one or the metadata did already."""
-    named = version_in(schema.metadata) is not None
-    return replace(schema, metadata=with_version(schema.metadata, version)) if asked or named else schema
+    if not asked and not names_version(schema.metadata):
+        return schema
+    return replace(schema, metadata=with_version(schema.metadata, version))
 
 
 def _means(tables: Tables, form: Canonical, *, version: Registered) -> bool:

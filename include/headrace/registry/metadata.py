@@ -1,5 +1,6 @@
 """A schema's metadata: tags by path, properties, and the names of sensitive properties; all of them sorted."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -46,7 +47,12 @@ def without_version(metadata: Metadata | None) -> Metadata | None:
     return sorted_metadata({**metadata, "properties": kept})
 
 
+def names_version(metadata: Metadata | None) -> bool:
+    """Whether the metadata name a version, be it one or not."""
+    return VERSION in properties(metadata)
+
+
 def version_in(metadata: Metadata | None) -> int | None:
     """The version that the metadata name, if they name one."""
     text = properties(metadata).get(VERSION, "")
-    return int(text) if text.isdecimal() else None
+    return int(text) if re.fullmatch(r"[+-]?[0-9]+", text) else None
