@@ -65,7 +65,8 @@ def schema(feed: Feed) -> Schema:
         NestedField(number, column.name, column.type, required=False, doc=column.doc)
         for number, column in enumerate([*columns(feed), *HIDDEN], start=1)
     ]
-    return assign_fresh_schema_ids(Schema(*fields))
+    # As the catalog gives it back: a text with a meaning of its own is a string there.
+    return Schema.model_validate_json(assign_fresh_schema_ids(Schema(*fields)).model_dump_json())
 
 
 def spec(table: Schema, partition: Partition | None) -> PartitionSpec:

@@ -233,8 +233,12 @@ def travel(workshop: Make, schema_type: SchemaType) -> Journey:
         Record({"id": str(number), **{name: way.sent for name, way in record.items()}})
         for number, record in enumerate(ways(schema_type))
     ]
-    shop.merge(*records)
+    shop.publish(*records)
+    shop.extract()
+    shop.transform("run")
     assert shop.quarantine() == {}
+    assert shop.check("run") == []
+    shop.publish_run("run")
     shop.load()
     shop.reconcile()
     with psycopg.connect(connections.warehouse("finance").database.url()) as connection:
@@ -364,3 +368,37 @@ def test_json_values_that_some_store_refuses_go_to_quarantine(workshop: Make) ->
     shop.merge(Record(frame + b'{"id": "b", "x_anything": 1e400}', key="b"), Record({"id": "c", "x_string": "\0"}))
     assert [row["id"] for row in shop.clean()] == ["a"]
     assert shop.quarantine() == {**{(0, number): "invalid" for number in range(1, 6)}, (0, 6): "undecodable"}
+
+
+KEYS: Mapping[str, tuple[Any, list[Any], str]] = {
+    "uuid": (
+        {"type": "string", "logicalType": "uuid"},
+        [str(SOME_UUID), str(SOME_UUID).upper()],
+        str(SOME_UUID).upper(),
+    ),
+    "date": ({"type": "int", "logicalType": "date"}, [1, 1], "1970-01-02"),
+    "time": ({"type": "int", "logicalType": "time-millis"}, [1, 1], "00:00:00.001000"),
+    "timestamp": ({"type": "long", "logicalType": "timestamp-millis"}, [1, 1], "1970-01-01T00:00:00.001Z"),
+    "decimal": (
+        {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2},
+        [Decimal("-1.50"), Decimal("-1.50")],
+        "-1.5",
+    ),
+    "fixed": ({"type": "fixed", "name": "Code", "size": 4}, [b"abcd", b"abcd"], "abcd"),
+}
+
+
+@pytest.mark.parametrize("kind", KEYS)
+def test_a_key_of_any_exact_type_merges_deletes_and_loads(workshop: Make, kind: str) -> None:
+    type_, (one, same), tombstone = KEYS[kind]
+    fields = [{"name": "id", "type": type_}, {"name": "n", "type": "long"}]
+    shop = workshop(DECLARED, fields=fields)
+    shop.merge(Record({"id": one, "n": 1}))
+    shop.merge(Record({"id": same, "n": 2}))
+    assert [row["n"] for row in shop.clean()] == [2]
+    shop.load()
+    shop.reconcile()
+    shop.merge(Record(None, key=tombstone))
+    assert shop.clean() == []
+    shop.load()
+    assert shop.reconcile().figures.count == 0
