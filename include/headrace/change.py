@@ -17,7 +17,8 @@ from headrace.registry.compatibility import Level
 from headrace.registry.schema import Incompatibility, Parsed
 
 REASON = re.compile(
-    r"""\{errorType:["'](?P<type>\w+)["'], description:["'](?P<description>.*?)["'](?:, additionalInfo:'(?P<info>.*)')?\}""",
+    r"""\{errorType:["'](?P<type>\w+)["'], description:["'](?P<description>.*?)["']"""
+    r"""(?:, additionalInfo:'(?P<info>.*)')?\}""",
     re.DOTALL,
 )
 """How Confluent's registry writes a reason, and so every one that speaks its language; quotes differ by language."""
