@@ -89,6 +89,8 @@ def _airflow(settings: Settings, passwords: Passwords) -> dict[str, str]:
         "api_auth": {"jwt_secret": passwords.airflow_jwt},
         "core": {
             "auth_manager": "airflow.api_fastapi.auth.managers.simple.simple_auth_manager.SimpleAuthManager",
+            # Every file in our bundles is a DAG: none needs to be opened to find out, each time they are listed.
+            "dag_discovery_safe_mode": False,
             "dags_are_paused_at_creation": False,
             "dags_folder": REPOSITORY / "dags",
             "execution_api_server_url": f"{url}/execution/",
@@ -106,8 +108,11 @@ def _airflow(settings: Settings, passwords: Passwords) -> dict[str, str]:
             # The default lies outside the state folder, where another stack would write over our stubs.
             "dag_bundle_storage_path": home / "bundles",
             "bundle_refresh_check_interval": 1,
-            "min_file_process_interval": 300,
+            # A stub's time moves whenever its feed changes; parsing a thousand unchanged ones would hold up that one.
+            "min_file_process_interval": 6 * 60 * 60,
             "refresh_interval": 5,
+            # A table of every file, each half minute.
+            "print_stats_interval": 0,
         },
         "database": {"sql_alchemy_conn": database},
         "logging": {"base_log_folder": settings.logs / "airflow"},
@@ -134,7 +139,8 @@ def _bundles(settings: Settings) -> list[dict[str, object]]:
         {
             "name": "feeds",
             "classpath": "headrace.airflow.bundle.FeedBundle",
-            "kwargs": {"schemas": str(settings.schemas), "refresh_interval": 2},
+            # A feed file that changes here is registered by itself; elsewhere `headrace register` is part of deploying.
+            "kwargs": {"schemas": str(settings.schemas), "register": True, "refresh_interval": 2},
         },
     ]
 

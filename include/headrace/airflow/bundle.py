@@ -6,6 +6,7 @@ question to the registry. What there is to do is done by an errand. A task only 
 
 import logging
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from headrace.airflow.authority import Authority
 from headrace.airflow.errand import Messenger
 from headrace.airflow.intake import Intake
 from headrace.airflow.journal import Journal
-from headrace.airflow.reminder import Reminder
+from headrace.airflow.reminder import Reminder, ask_airflow
 from headrace.airflow.stubs import Stubs
 from headrace.errors import RegistryError
 
@@ -47,7 +48,7 @@ class FeedBundle(BaseDagBundle):
         super().__init__(**kwargs)
         self.register = register
         self.intake = Intake(Path(schemas), Stubs(Path(self.base_dir)))
-        self._reminder = Reminder(self.intake.stubs)
+        self._reminder = Reminder(self.intake.stubs, partial(ask_airflow, self.name))
         self._judging, self._telling = Messenger(), Messenger()
         self._told: str | None = None
         self._told_at = 0.0
@@ -62,7 +63,10 @@ class FeedBundle(BaseDagBundle):
         return None
 
     def initialize(self) -> None:
-        """Make the folder usable: by a task too, which never registers, and relies on a DAG processor beside it."""
+        """Make the folder usable: by a task too, which never registers, and relies on a DAG processor of its host.
+
+        Without one, each task looks for itself: what another host's DAG processor knows may be new here.
+        """
         if not self._is_fresh():
             self._fill()
         super().initialize()
@@ -87,11 +91,13 @@ class FeedBundle(BaseDagBundle):
         mark, authority = self._mark(), self._authority(acts=True)
         if self.intake.plan(journal, authority, mark=mark):
             self._judging.send(lambda: self.intake.take_in(authority, mark=mark), patience=PATIENCE_S)
-        since = time.monotonic() - self._told_at
-        is_time = since > (TIDY_S if mark == self._told else TELL_S)
-        if mark is not None and is_time and self._telling.is_free():
+        if mark is not None and self._telling.is_free() and self._is_time_to_tell(mark):
             self._told, self._told_at = mark, time.monotonic()
             self._telling.send(authority.tell)
+
+    def _is_time_to_tell(self, mark: str) -> bool:
+        is_known = mark == self._told and not self._telling.has_failed
+        return time.monotonic() - self._told_at > (TIDY_S if is_known else TELL_S)
 
     def _mark(self) -> str | None:
         """How far the registry is; None, told once, while it gives no answer."""
@@ -115,7 +121,6 @@ class FeedBundle(BaseDagBundle):
             if not self.intake.journal().whole:
                 raise
         self.intake.catch_up(authority, mark=mark)
-        self._stamp.touch()
 
     def _authority(self, *, acts: bool) -> Authority:
         """The registry, asked by the DAG processor, which acts upon it, or by anybody else, who only looks."""

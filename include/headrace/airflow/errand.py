@@ -22,6 +22,7 @@ class Messenger:
     """Sends one errand at a time."""
 
     def __init__(self) -> None:
+        self.has_failed = False
         self._errand: BaseProcess | None = None
         self._sent = 0.0
         self._rests_until = 0.0
@@ -43,7 +44,8 @@ class Messenger:
                 log.warning("An errand for the feeds takes more than %d s: it is called off.", LONGEST_S)
                 self._errand.kill()
             self._errand.join()
-            if self._errand.exitcode != 0:
+            self.has_failed = self._errand.exitcode != 0
+            if self.has_failed:
                 self.rest()
             self._errand = None
         return time.monotonic() >= self._rests_until

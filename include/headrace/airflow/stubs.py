@@ -100,11 +100,6 @@ class Stubs:
             if copy.suffix in SUFFIXES and copy.stem not in names:
                 copy.unlink(missing_ok=True)
 
-    def touch(self, stub: str) -> int:
-        """Make Airflow parse a stub again; returns its new time."""
-        os.utime(self.path / stub)
-        return (self.path / stub).stat().st_mtime_ns
-
     @contextmanager
     def lock(self) -> Iterator[bool]:
         """Keep other processes of this host from changing the folder; False when one of them is at it."""

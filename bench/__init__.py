@@ -1,0 +1,1 @@
+"""Benchmarks: one script per claim, its results beside it."""
