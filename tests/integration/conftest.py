@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from registry_desk import desk, registry_desk
-from workshop import ORDER, ORDER_FIELDS, Workshop
+from workshop import ORDER, ORDER_FIELDS, Workshop, registered
 
 from headrace import feed as feeds
 
@@ -37,7 +37,6 @@ def workshop(stack: Any) -> Callable[..., Workshop]:
             schema = {"type": "record", "name": "Row", "doc": "A row.", "fields": fields, "feed": declaration}
             made = feeds.parse(f"{name}.avsc", json.dumps(schema))
         topic.ensure(kafka, made)
-        registered = store.register(made.subject, made.schema_type, text=json.dumps(made.schema))
-        return Workshop(made, registered.id, kafka, lake)
+        return Workshop(made, registered(store, made), kafka, lake)
 
     return make

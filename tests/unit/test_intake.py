@@ -37,6 +37,7 @@ class Book:
     refused: dict[str, str] = field(default_factory=dict)
     offered: dict[str, tuple[str, bool]] = field(default_factory=dict)
     """The text of a topic's schema, and whether it came from a file."""
+    recent: set[str] = field(default_factory=set)
     silence: str = ""
     asked: list[str] = field(default_factory=list)
     read: list[str] = field(default_factory=list)
@@ -52,7 +53,7 @@ class Book:
 
     def headings(self) -> Sequence[Heading]:
         return [
-            Heading(f"{topic}-value", 1, zlib.crc32(text.encode()), from_file)
+            Heading(f"{topic}-value", 1, zlib.crc32(text.encode()), from_file, is_recent=topic in self.recent)
             for topic, (text, from_file) in self.offered.items()
         ]
 
@@ -313,6 +314,16 @@ def test_a_registered_subject_without_a_file_is_a_feed_until_it_is_deleted(house
     house.book.offered.clear()
     house.book.number += 1
     assert house.refresh() == frozenset()
+
+
+def test_a_version_that_may_yet_be_noted_as_a_files_is_looked_at_again(house: House) -> None:
+    house.book.offered |= PAYMENTS
+    house.book.recent = {"payments"}
+    assert house.refresh() == frozenset()
+    assert house.plan().offers
+    house.book.recent = set()
+    assert house.refresh() == {"payments_feed.py"}
+    assert not house.plan()
 
 
 def test_no_version_is_read_twice(house: House) -> None:

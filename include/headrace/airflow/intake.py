@@ -17,6 +17,7 @@ from headrace.airflow.stubs import Stubs, fault_stub, feed_stub
 from headrace.errors import FeedError, MovedError
 from headrace.fault import Fault
 from headrace.feed import Feed
+from headrace.registry.origins import Heading
 
 log = logging.getLogger(__name__)
 
@@ -169,7 +170,8 @@ class _Round:
 
     def _follow(self, journal: Journal, *, files: Collection[str]) -> Journal:
         """Take in the feeds that only the registry declares; drop those that it no longer does."""
-        journal, read = self._read_up(journal)
+        headings = [each for each in self.authority.headings() if not each.from_file]
+        journal, read = self._read_up(journal, [each for each in headings if not each.is_recent])
         claims = journal.claims()
         offered = {
             known.feed: subject
@@ -185,11 +187,12 @@ class _Round:
         offers = [read[subject] for subject in unsettled.values() if subject in read]
         for name, entry in self._judge_offers(offers, journal):
             journal = journal.told(name, entry)
-        return replace(journal, mark=self.mark)
+        # What is too recent to be told apart is looked at again.
+        return replace(journal, mark="" if any(each.is_recent for each in headings) else self.mark)
 
-    def _read_up(self, journal: Journal) -> tuple[Journal, dict[str, Offer]]:
+    def _read_up(self, journal: Journal, latest: Iterable[Heading]) -> tuple[Journal, dict[str, Offer]]:
         """Read the versions that nobody has read yet."""
-        headings = {each.subject: each for each in self.authority.headings() if not each.from_file}
+        headings = {each.subject: each for each in latest}
         kept = {
             subject: known
             for subject, known in journal.subjects.items()

@@ -11,7 +11,7 @@ from headrace.registry.store import Store
 from headrace.registry.tables import Tables
 
 LATEST = """
-select subject, version, id, origins.subject is not null
+select subject, version, id, origins.subject is not null, registered_at > now() - interval '3 seconds'
 from versions left join origins using (subject, version, id)
 where (subject, version) in (select subject, max(version) from versions where not is_deleted group by subject)
 """
@@ -28,6 +28,8 @@ class Heading:
     version: int
     id: int
     from_file: bool
+    is_recent: bool = False
+    """Whether it was registered seconds ago, so that a file's registration may not be noted yet."""
 
 
 def headings(tables: Tables) -> list[Heading]:
