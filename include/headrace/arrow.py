@@ -80,7 +80,8 @@ def _jsonable(type_: IcebergType) -> Jsonable:
     match type_:
         case StructType(fields=fields):
             members = {field.name: _nullable(_jsonable(field.field_type)) for field in fields}
-            return lambda value: {name: member(value[name]) for name, member in members.items()}
+            # A snapshot from before a member was added does not know it.
+            return lambda value: {name: member(value.get(name)) for name, member in members.items()}
         case ListType():
             element = _nullable(_jsonable(type_.element_type))
             return lambda value: [element(each) for each in value]

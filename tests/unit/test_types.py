@@ -69,12 +69,14 @@ def test_nested_values_travel_as_json() -> None:
         "list": (list_of(FloatType()), [0.1, float("nan"), None]),
         "map": (map_of(StringType()), [("k", "v")]),
     }
-    type_ = struct(FieldType(name, each, required=False) for name, (each, _) in members.items())
+    named = [FieldType(name, each, required=False) for name, (each, _) in members.items()]
+    type_ = struct([*named, FieldType("later", StringType(), required=False)])
     values = pa.array([{name: value for name, (_, value) in members.items()}, None], pa.struct([
         ("at", pa.timestamp("us", "UTC")), ("bytes", pa.binary()), ("json", pa.string()),
         ("list", pa.list_(pa.float32())), ("map", pa.map_(pa.string(), pa.string())),
     ]))  # fmt: skip
-    expected = '{"at":"2026-01-02T00:00:00Z","bytes":"AP8=","json":{"a":[1.5]},"list":[0.1,"NaN",null],"map":{"k":"v"}}'
+    expected = '{"at":"2026-01-02T00:00:00Z","bytes":"AP8=","json":{"a":[1.5]},"later":null,'
+        '"list":[0.1,"NaN",null],"map":{"k":"v"}}'
     assert travelling(pa.chunked_array([values]), type_).to_pylist() == [expected, None]
 
 
