@@ -14,7 +14,6 @@ from rich.table import Table
 from rich.text import Text
 
 from headrace import feed
-from headrace.errors import FeedError
 from headrace.feed import Feed
 from headrace.settings import Settings
 
@@ -23,7 +22,10 @@ if TYPE_CHECKING:
 
 
 def register(
-    files: Annotated[list[Path] | None, typer.Argument(help="Feed files; all of the schemas folder if none.")] = None,
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Feed files; all of the schemas folder if none.", exists=True, dir_okay=False),
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would be registered or refused.")] = False,
     json_: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
@@ -45,19 +47,15 @@ def register(
 
 
 def _read(paths: Sequence[Path]) -> tuple[list[Feed], dict[str, str]]:
-    """The feeds that lint finds no error in, and why the others are none, by name."""
-    from headrace.airflow.intake import sound
+    """The feeds that lint finds no error in, and what is wrong with the others, by name."""
+    from headrace import lint
 
-    feeds: list[Feed] = []
+    errors = [fault for fault in lint.lint(paths) if fault.severity == "error"]
     faulty: dict[str, str] = {}
     for path in paths:
-        try:
-            feeds.append(sound(path.name, path.read_text(encoding="utf-8")))
-        except FeedError as error:
-            faulty[path.stem] = str(error)
-        except UnicodeDecodeError:
-            faulty[path.stem] = "\n".join(map(str, feed.read_file(path).faults))
-    return feeds, faulty
+        if told := [str(fault) for fault in errors if fault.file == str(path)]:
+            faulty[path.stem] = "\n".join(told)
+    return [feed.load(path) for path in paths if path.stem not in faulty], faulty
 
 
 def _register(feeds: Sequence[Feed], *, dry_run: bool) -> "list[Registration]":
