@@ -8,10 +8,12 @@ from typing import Any, Literal
 from urllib.parse import urljoin
 
 from jsonschema_specifications import REGISTRY as META_SCHEMAS  # type: ignore[import-untyped]
+from referencing import Resource
 
 from headrace.registry.json_compatibility.comparison import Comparison
 from headrace.registry.json_compatibility.draft import LATEST, UNDECLARED, Draft, declared
-from headrace.registry.json_compatibility.node import Graph, Node
+from headrace.registry.json_compatibility.graph import Graph
+from headrace.registry.json_compatibility.node import Node
 from headrace.registry.json_compatibility.reason import LENIENT, once
 from headrace.registry.schema import Incompatibility, InvalidSchema, Parsed
 
@@ -41,7 +43,7 @@ class JsonSchema:
     def incompatibilities(self, writer: Parsed, *, policy: Policy = "STRICT") -> Sequence[Incompatibility]:
         """Why data written with another schema may be refused by this one; nothing when all of it is accepted."""
         if not isinstance(writer, JsonSchema):
-            return (Incompatibility("SCHEMA_TYPE_CHANGED", "#/", "Incompatible because of different schema type"),)
+            return (Incompatibility("SCHEMA_TYPE_MISMATCH", "/", "Incompatible because of different schema type"),)
         reasons = (
             reason
             for mine, theirs in _pairs(self.readings, writer.readings)
@@ -87,16 +89,18 @@ def _as_latest(document: Any, others: Mapping[str, Any]) -> Iterator[Node]:
 
 def _reading(document: Any, others: Mapping[str, Any], *, draft: Draft) -> Node:
     draft.check(document)
-    for name, other in others.items():
-        (declared(other) or draft).check(other, at=name)
     root = draft.specification.create_resource(document)
-    resources = {
-        address: (declared(other) or draft).specification.create_resource(other)
-        for name, other in others.items()
-        for address in _addresses(name, bases=(root.id(), *others))
-    }
+    resources: dict[str, Resource[Any]] = {}
+    drafts: dict[str, Draft] = {}
+    for name, other in others.items():
+        its_own = declared(other) or draft
+        its_own.check(other, at=name)
+        resource = its_own.specification.create_resource(other)
+        for address in _addresses(name, bases=(root.id(), *others)):
+            resources[address] = resource
+            drafts |= {address: its_own, urljoin(address, resource.id() or ""): its_own}
     registry = META_SCHEMAS.with_resources(resources.items())
-    graph = Graph(draft, (document, *others.values()))
+    graph = Graph(draft, (document, *others.values()), drafts)
     return graph.root(document, registry.resolver_with_root(root))
 
 

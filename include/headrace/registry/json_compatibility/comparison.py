@@ -7,22 +7,17 @@ changes. Goals wait on a list of our own, not on Python's stack: schemas may ref
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
+from headrace.registry.json_compatibility.cases import told_apart
 from headrace.registry.json_compatibility.facts import Facts, facts
 from headrace.registry.json_compatibility.goal import Goal, Proof
-from headrace.registry.json_compatibility.node import ANYTHING, Node, constant, of_kinds
+from headrace.registry.json_compatibility.node import Node
 from headrace.registry.json_compatibility.reason import Reason, Reasons, once
 from headrace.registry.json_compatibility.rules import RULES
 from headrace.registry.json_compatibility.sameness import Sameness
-from headrace.registry.json_compatibility.value import KINDS, NUMBERS
 
 EFFORT = 20_000
 """How many goals are looked at in all; beyond, each counts as refused, so that every answer comes within seconds."""
-NESTED_CASES = 3
-LISTED_CASES = 50
-
-_GROUPS = (NUMBERS, *(frozenset({kind}) for kind in sorted(KINDS - NUMBERS)))
 Key = tuple[Node, Facts]
 
 
@@ -40,12 +35,12 @@ class Comparison:
 
     passed_over: frozenset[str] = frozenset()
     """Types of reasons that do not count."""
+    effort: int = EFFORT
     _refused: dict[Key, Reasons] = field(default_factory=dict)
     _shown: set[Key] = field(default_factory=set)
     _assumed: set[Key] = field(default_factory=set)
     _open: dict[Key, int] = field(default_factory=dict)
     _same: Sameness = field(default_factory=Sameness)
-    _left: int = EFFORT
 
     def reasons(self, reader: Node, writer: Node) -> Reasons:
         """Every reason why the reader refuses something that the writer may write."""
@@ -108,8 +103,8 @@ class Comparison:
         if any(self._same(goal.reader, node) for node in goal.facts.nodes):
             self._shown.add(key)
             return ()
-        self._left -= 1
-        return None if self._left >= 0 else (Reason("TOO_COMPLEX"),)
+        self.effort -= 1
+        return None if self.effort >= 0 else (Reason("TOO_COMPLEX"),)
 
     def _prove(self, reader: Node, known: Facts) -> Proof:
         if known.impossible():
@@ -118,13 +113,12 @@ class Comparison:
         for rule in RULES:
             if rule.kinds & known.kinds and any(word in reader.keywords for word in rule.keywords):
                 reasons += yield from rule.prove(reader, known)
-            if Reason("TYPE_CHANGED") in reasons:  # Nothing else is worth telling.
-                reasons = (Reason("TYPE_CHANGED"),)
-                break
+            if "type" in rule.keywords and Reason("TYPE_CHANGED") in reasons:
+                break  # Of a value of another kind, nothing else is worth telling.
         if not reasons:
             return ()
         in_one_case: Reasons = ()
-        for cases in _told_apart(reader, known, reasons):
+        for cases in told_apart(reader, known, reasons):
             for case in cases:
                 in_one_case = yield Goal(reader, case, inward=False)
                 if in_one_case:
@@ -140,27 +134,3 @@ class Comparison:
 
 def _under(reasons: Reasons, goal: Goal) -> Reasons:
     return tuple(reason.under(goal.path) for reason in reasons)
-
-
-def _told_apart(reader: Node, known: Facts, reasons: Reasons) -> Iterator[tuple[Facts, ...]]:
-    """Ways to look at the values case by case, each a list of facts of which one holds."""
-    if len(known.settled) >= NESTED_CASES:
-        return
-    # The rule for oneOf has already gone through the writer's branches, and knows more of them.
-    gone_through = "oneOf" in reader.keywords and any(not reason.path for reason in reasons)
-    for node, word in known.disjunctions():
-        if word == "oneOf" and gone_through:
-            continue
-        yield tuple(known.and_(branch, settled=(node, word)) for branch in node.keywords[word])
-    for node in known.nodes:
-        words: dict[str, Any] = node.keywords
-        if "if" in words and (node, "if") not in known.settled:
-            held = known.and_(words["if"], words.get("then", ANYTHING), settled=(node, "if"))
-            yield held, known.and_(words.get("else", ANYTHING), settled=(node, "if"))
-    if not {"anyOf", "oneOf", "if", "not"} & reader.keywords.keys():
-        return
-    groups = [group & known.kinds for group in _GROUPS if group & known.kinds]
-    if len(groups) > 1:
-        yield tuple(known.and_(of_kinds(*sorted(group))) for group in groups)
-    if known.values is not None and 1 < len(known.values) <= LISTED_CASES:
-        yield tuple(known.and_(constant(value)) for value in sorted(known.values, key=repr))

@@ -50,10 +50,12 @@ _ALL = _words(
     "$ref type enum allOf anyOf oneOf not "
     "maximum exclusiveMaximum minimum exclusiveMinimum multipleOf maxLength minLength pattern "
     "items maxItems minItems uniqueItems "
-    "properties patternProperties additionalProperties required maxProperties minProperties"
+    "properties patternProperties additionalProperties required maxProperties minProperties "
+    # No word of the later drafts any more, but validators go on applying it.
+    "dependencies"
 )
 # Formats and contents may be asserted until draft 7, and widely are; later drafts call them annotations.
-_DRAFT_4 = _ALL | _words("format additionalItems dependencies")
+_DRAFT_4 = _ALL | _words("format additionalItems")
 _DRAFT_6 = _DRAFT_4 | _words("const contains propertyNames")
 _DRAFT_7 = _DRAFT_6 | _words("if then else contentEncoding contentMediaType")
 _LATER = _ALL | _words(

@@ -16,23 +16,29 @@ class Sameness:
     _different: set[Pair] = field(default_factory=set)
 
     def __call__(self, one: Node, other: Node) -> bool:
-        if (one, other) in self._different:
-            return False
-        seen: set[Pair] = set()
+        asked_by: dict[Pair, Pair | None] = {(one, other): None}
         waiting = [(one, other)]
         while waiting:
             pair = waiting.pop()
-            if pair[0] is pair[1] or pair in seen or pair in self._same:
+            if pair[0] is pair[1] or pair in self._same:
                 continue
-            seen.add(pair)
-            children = _children(*pair)
+            children = None if pair in self._different else _children(*pair)
             if children is None:
-                self._different.add((one, other))
+                self._tell_apart(pair, asked_by)
                 return False
-            waiting += children
+            for child in children:
+                if child not in asked_by:
+                    asked_by[child] = pair
+                    waiting.append(child)
         # All hang together, so all of them are the same.
-        self._same |= seen
+        self._same |= asked_by.keys()
         return True
+
+    def _tell_apart(self, pair: Pair | None, asked_by: dict[Pair, Pair | None]) -> None:
+        """Where two differ, so do all that they are parts of."""
+        while pair is not None:
+            self._different.add(pair)
+            pair = asked_by[pair]
 
 
 def _children(one: Node, other: Node) -> list[Pair] | None:
