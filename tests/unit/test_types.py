@@ -75,8 +75,10 @@ def test_nested_values_travel_as_json() -> None:
         ("at", pa.timestamp("us", "UTC")), ("bytes", pa.binary()), ("json", pa.string()),
         ("list", pa.list_(pa.float32())), ("map", pa.map_(pa.string(), pa.string())),
     ]))  # fmt: skip
-    expected = '{"at":"2026-01-02T00:00:00Z","bytes":"AP8=","json":{"a":[1.5]},"later":null,'
+    expected = (
+        '{"at":"2026-01-02T00:00:00Z","bytes":"AP8=","json":{"a":[1.5]},"later":null,'
         '"list":[0.1,"NaN",null],"map":{"k":"v"}}'
+    )
     assert travelling(pa.chunked_array([values]), type_).to_pylist() == [expected, None]
 
 
