@@ -28,7 +28,7 @@ def count(key: list[str], table: str, connection: str) -> dict[str, int]:
     from contextlib import closing
 
     from airflow.providers.postgres.hooks.postgres import PostgresHook
-    from psycopg2 import sql
+    from psycopg import sql
 
     query = sql.SQL("select status, count(distinct ({key})) from {table} group by status order by status").format(
         key=sql.SQL(", ").join(map(sql.Identifier, key)), table=sql.Identifier(table)
