@@ -9,6 +9,8 @@ import importlib
 import logging
 
 MODULES = (
+    "headrace.airflow.bundle",
+    "headrace.airflow.factory",
     "headrace.airflow.connections",
     "headrace.stages.extract",
     "headrace.stages.transform",
