@@ -326,6 +326,25 @@ def test_a_version_that_may_yet_be_noted_as_a_files_is_looked_at_again(house: Ho
     assert not house.plan()
 
 
+def test_an_offered_feed_stays_while_its_next_version_is_too_recent(house: House) -> None:
+    house.book.offered |= PAYMENTS
+    house.refresh()
+    house.book.offered["payments"] = avro("Payment", owner="next"), False
+    house.book.recent, house.book.number = {"payments"}, 2
+    assert house.refresh() == {"payments_feed.py"}
+    assert house.text("payments") == avro("Payment")
+    house.book.recent = set()
+    house.refresh()
+    assert house.text("payments") == avro("Payment", owner="next")
+
+
+def test_nobody_who_catches_up_waits_for_what_is_too_recent(house: House) -> None:
+    house.book.offered |= PAYMENTS
+    house.book.recent = {"payments"}
+    house.file("orders.avsc", avro())
+    assert house.intake.catch_up(house.book, mark="1").whole
+
+
 def test_no_version_is_read_twice(house: House) -> None:
     house.book.offered |= {**PAYMENTS, "plain": ("{}", False)}
     house.file("orders.avsc", avro())

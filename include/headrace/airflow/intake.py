@@ -73,13 +73,16 @@ class Intake:
 
     def catch_up(self, authority: Authority, *, mark: str | None) -> Journal:
         """Bring the stubs up to date, however many rounds it takes, waiting for another process that is at it."""
-        deadline = time.monotonic() + PATIENCE_S
-        while self.plan(journal := self.journal(), authority, mark=mark):
+        deadline, has_followed = time.monotonic() + PATIENCE_S, False
+        while todo := self.plan(journal := self.journal(), authority, mark=mark):
+            # Offers that are too recent to be told from files would be due for seconds.
+            if has_followed and not (todo.judge or todo.gone or todo.orphans):
+                break
             if time.monotonic() > deadline:
-                raise MovedError(
-                    f"{self.stubs.folder}: another process holds its lock for {PATIENCE_S:.0f} s. Try again."
-                )
-            if not self.take_in(authority, mark=mark):
+                raise MovedError(f"{self.stubs.folder}: not caught up after {PATIENCE_S:.0f} s. Try again.")
+            if self.take_in(authority, mark=mark):
+                has_followed = True
+            else:
                 time.sleep(0.05)
         return journal
 
@@ -170,8 +173,8 @@ class _Round:
 
     def _follow(self, journal: Journal, *, files: Collection[str]) -> Journal:
         """Take in the feeds that only the registry declares; drop those that it no longer does."""
-        headings = [each for each in self.authority.headings() if not each.from_file]
-        journal, read = self._read_up(journal, [each for each in headings if not each.is_recent])
+        headings = {each.subject: each for each in self.authority.headings() if not each.from_file}
+        journal, read = self._read_up(journal, headings)
         claims = journal.claims()
         offered = {
             known.feed: subject
@@ -188,17 +191,16 @@ class _Round:
         for name, entry in self._judge_offers(offers, journal):
             journal = journal.told(name, entry)
         # What is too recent to be told apart is looked at again.
-        return replace(journal, mark="" if any(each.is_recent for each in headings) else self.mark)
+        return replace(journal, mark="" if any(each.is_recent for each in headings.values()) else self.mark)
 
-    def _read_up(self, journal: Journal, latest: Iterable[Heading]) -> tuple[Journal, dict[str, Offer]]:
-        """Read the versions that nobody has read yet."""
-        headings = {each.subject: each for each in latest}
+    def _read_up(self, journal: Journal, headings: Mapping[str, Heading]) -> tuple[Journal, dict[str, Offer]]:
+        """Read the versions that nobody has read yet; a subject whose next one is too recent stays what it was."""
         kept = {
             subject: known
             for subject, known in journal.subjects.items()
-            if subject in headings and headings[subject].id == known.id
+            if subject in headings and (headings[subject].is_recent or headings[subject].id == known.id)
         }
-        unread = [subject for subject in headings if subject not in kept]
+        unread = [subject for subject, each in headings.items() if subject not in kept and not each.is_recent]
         read = {offer.subject: offer for offer in (self.authority.offers(unread) if unread else ())}
         for subject in unread:
             offer, id_ = read.get(subject), headings[subject].id
