@@ -166,7 +166,7 @@ def api(chosen: Settings) -> httpx.Client:
 def report(measured: Sequence[Figures], *, rounds: int) -> str:
     """The figures as a page."""
     where = f"{psutil.cpu_count()} cores, {psutil.virtual_memory().total / 2**30:.0f} GB"
-    how = f"load {os.getloadavg()[0]:.1f} at the end. Median and worst of {rounds} rounds, in seconds."
+    how = f"load {os.getloadavg()[0]:.1f} at the end (above the number of cores, other work was going on). Median and worst of {rounds} rounds, in seconds."
     lines = [
         "# Feed files: how soon Airflow follows",
         "",
