@@ -166,11 +166,13 @@ def api(chosen: Settings) -> httpx.Client:
 def report(measured: Sequence[Figures], *, rounds: int) -> str:
     """The figures as a page."""
     where = f"{psutil.cpu_count()} cores, {psutil.virtual_memory().total / 2**30:.0f} GB"
-    how = f"load {os.getloadavg()[0]:.1f} at the end (above the number of cores, other work was going on). Median and worst of {rounds} rounds, in seconds."
+    load = f"load {os.getloadavg()[0]:.1f} at the end (above the number of cores, other work was going on)"
     lines = [
         "# Feed files: how soon Airflow follows",
         "",
-        f"`python -m bench.feeds`, {datetime.now(UTC):%Y-%m-%d}, {where}, {how}",
+        f"`python -m bench.feeds`, {datetime.now(UTC):%Y-%m-%d}, {where}, {load}.",
+        "",
+        f"Median and worst of {rounds} rounds, in seconds:",
         "",
         "| | promised | " + " | ".join(f"of {each.feeds:,}" for each in measured) + " |",
         "|---|---|" + "---|" * len(measured),
