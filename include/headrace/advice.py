@@ -31,8 +31,7 @@ def advice(feed: Feed) -> Iterator[Fault]:
 
 
 def _warning(feed: Feed, path: str, message: str, fix: str, *, value: Any = None) -> Fault:
-    where = f"{feed.attribute}.{path}" if path else feed.attribute
-    return Fault("", where, message, fix, value, severity="warning")
+    return Fault("", f"{feed.attribute}.{path}", message, fix, value, severity="warning")
 
 
 def _named(feed: Feed, names: list[str]) -> Iterator[Field]:
@@ -42,7 +41,7 @@ def _named(feed: Feed, names: list[str]) -> Iterator[Field]:
 
 def owner(feed: Feed) -> Iterator[Fault]:
     if "owner" not in feed.declaration.model_fields_set:
-        yield _warning(feed, "", "names no owner: nobody is asked when it fails.", 'Add "owner": "your-team".')
+        yield _warning(feed, "owner", "is missing: nobody is asked when it fails.", 'Add "owner": "your-team".')
 
 
 def clocks(feed: Feed) -> Iterator[Fault]:
@@ -56,9 +55,9 @@ def clocks(feed: Feed) -> Iterator[Fault]:
 def no_order(feed: Feed) -> Iterator[Fault]:
     declared = feed.declaration
     if declared.merge in ("latest", "first") and not declared.order and declared.topic.partitions > 1:
-        message = "names no order: the offset decides between versions, and only within one partition of the topic."
+        message = "is missing: the offset decides between versions, and only within one partition of the topic."
         fix = 'Add "order" with a field that counts the versions of a row, or "merge": "append" if rows never change.'
-        yield _warning(feed, "", message, fix)
+        yield _warning(feed, "order", message, fix)
 
 
 def keys(feed: Feed) -> Iterator[Fault]:

@@ -7,6 +7,8 @@ from difflib import get_close_matches
 from typing import Any, Literal
 
 Severity = Literal["error", "warning"]
+LISTED = 25
+"""More known words than this are no help."""
 
 
 @dataclass(frozen=True)
@@ -30,9 +32,13 @@ class Fault:
 
 
 def nearest(word: str, known: Sequence[str]) -> str:
-    """What to do about an unknown word: the nearest known one, or all of them."""
+    """What to do about an unknown word: the nearest known one, or all of them; of very many, those most like it."""
     match = get_close_matches(word, known, n=1)
-    return f'Did you mean "{match[0]}"?' if match else f"Known: {', '.join(known)}."
+    if match:
+        return f'Did you mean "{match[0]}"?'
+    if len(known) <= LISTED:
+        return f"Known: {', '.join(known)}." if known else ""
+    return f"Known, among {len(known)}: {', '.join(get_close_matches(word, known, n=5, cutoff=0))}."
 
 
 def show(value: Any) -> str:

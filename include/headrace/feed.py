@@ -16,6 +16,11 @@ from headrace.fault import Fault, show
 from headrace.field import Field, Schema
 
 FIELD = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
+NAMED = "letters (a to z), digits and _, at most 63, the first a letter"
+"""The same in words."""
+SYSTEM_COLUMNS = {"cmax", "cmin", "ctid", "deletexid", "insertxid", "oid", "tableoid", "xmax", "xmin"}
+"""What Postgres and Redshift call columns of their own, and let nobody else."""
+BYTE_ORDER_MARK = "\ufeff"
 SchemaType = Literal["AVRO", "JSON"]
 SUFFIXES: Mapping[str, SchemaType] = {".avsc": "AVRO", ".json": "JSON"}
 ATTRIBUTES: Mapping[SchemaType, str] = {"AVRO": "feed", "JSON": "x-feed"}
@@ -108,6 +113,8 @@ def read_file(path: Path) -> Read:
         return read(path.name, path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return Read(None, (Fault(path.name, "", f"is not in {path.parent}."),))
+    except OSError as error:
+        return Read(None, (Fault(path.name, "", f"cannot be read: {error.strerror}."),))
     except UnicodeDecodeError as error:
         message = f"byte {error.start} is not UTF-8: {error.reason}."
         return Read(None, (Fault(path.name, "", message, "Save the file as UTF-8."),))
@@ -157,6 +164,11 @@ def _json(file: str, text: str) -> tuple[Mapping[str, Any] | None, list[Fault]]:
     def refuse(constant: str) -> None:
         faults.append(Fault(file, "", f"{constant} is not JSON.", "Write a number.", value=constant))
 
+    if text.startswith(BYTE_ORDER_MARK):
+        fix = "Save the file as UTF-8 without it."
+        return None, [Fault(file, "", "begins with a byte order mark, which is not JSON.", fix, line=1)]
+    if not text.strip():
+        return None, [Fault(file, "", "is empty.", "headrace new writes a feed file to begin with.", line=1)]
     try:
         schema = json.loads(text, object_pairs_hook=unique, parse_constant=refuse)
     except json.JSONDecodeError as error:
@@ -172,7 +184,7 @@ def _undeclared(file: str, schema: Schema, attribute: str) -> Fault:
     fix = f'The least that makes it a feed: "{attribute}": {{"key": […]}}.'
     if others or (other := next((name for name in ATTRIBUTES.values() if name in schema), None)):
         fix = f'Did you mean "{others[0] if others else other}"? Rename it.'
-    return Fault(file, "", f"{attribute} is missing.", fix)
+    return Fault(file, attribute, "is missing.", fix)
 
 
 def _faults(file: str, feed: Feed) -> Iterator[Fault]:
@@ -208,7 +220,10 @@ def _field_names(file: str, feed: Feed) -> Iterator[Fault]:
     first: dict[str, str] = {}
     for field in feed.fields:
         if not FIELD.fullmatch(field.name):
-            message = f'the field "{field.name}": a name has letters, digits and _, at most 63, the first a letter.'
+            message = f'the field "{field.name}": a name has {NAMED}.'
+            yield Fault(file, field.path, message, "Rename the field: it becomes a column.", value=field.name)
+        elif field.name.lower() in SYSTEM_COLUMNS:
+            message = f'the field "{field.name}" has the name of a column that Postgres or Redshift gives every table.'
             yield Fault(file, field.path, message, "Rename the field: it becomes a column.", value=field.name)
         other = first.setdefault(field.name.lower(), field.name)
         if other is not field.name:

@@ -19,6 +19,7 @@ Kind = Literal[
     "map",
     "struct",
     "union",
+    "json",
     "unknown",
 ]
 """The exact types are the columns'; `unknown` is what the schema itself gets wrong, or what has no name here."""

@@ -3,15 +3,17 @@
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 
-from headrace import advice, change, feed, position
+from headrace import advice, change, feed, position, rules
 from headrace.change import Earlier
-from headrace.columns import columns
+from headrace.column_kind import column_kind
+from headrace.columns import Column, columns
+from headrace.declaration import Check
 from headrace.errors import FeedError
+from headrace.expectations import Expectation, expectations, named_columns
 from headrace.fault import Fault, nearest
 from headrace.feed import Feed, Read
 from headrace.registry.compatibility import Level
@@ -47,23 +49,38 @@ def check(read: Read) -> list[Fault]:
         return list(read.faults)
     told = {fault.path for fault in read.faults}
     more = [] if told & SHAPE else _schema_faults(read.feed)
-    more += [*_unknown_expectations(read.feed), *advice.advice(read.feed)]
+    more += [*_expectation_faults(read.feed), *advice.advice(read.feed)]
     # What is wrong already needs no second opinion.
-    return [*read.faults, *(fault for fault in more if fault.path not in told)]
+    return [*read.faults, *(fault for fault in more if not _is_told(fault.path, told))]
+
+
+def _is_told(path: str, told: Collection[str]) -> bool:
+    """Whether a place, or what it stands in, is told to be wrong already."""
+    return any(path == each or path.startswith(f"{each}.") for each in told if each)
 
 
 def _schema_faults(feed: Feed) -> list[Fault]:
-    """What the schema's own language refuses; else the fields that cannot be columns."""
+    """What the schema's own language refuses; else the fields that cannot be columns, or not those asked for."""
     try:
         parsed(feed)
-        columns(feed)
+        return list(_kind_faults(feed, columns(feed)))
     except InvalidSchema as error:
         placed = PLACED.fullmatch(str(error))
         path, message = (placed["path"], placed["message"]) if placed else ("", str(error))
         return [Fault("", change.dotted(path), message)]
     except FeedError as error:
         return [_column_fault(fault, feed) for fault in error.faults]
-    return []
+
+
+def _kind_faults(feed: Feed, found: Sequence[Column]) -> Iterator[Fault]:
+    """What the rules find when they know each column, for fields whose kind the text alone did not tell."""
+    kinds = {column.name: column_kind(column.type) for column in found}
+    told = {field.name: field for field in feed.fields}
+    known = {name: replace(field, kind=kinds.get(name, field.kind)) for name, field in told.items()}
+    before = list(rules.faults(feed.declaration, told))
+    for fault in rules.faults(feed.declaration, known):
+        if fault not in before:
+            yield replace(fault, path=f"{feed.attribute}.{fault.path}")
 
 
 def _column_fault(fault: Fault, feed: Feed) -> Fault:
@@ -79,22 +96,35 @@ def parsed(feed: Feed) -> Parsed:
     return LANGUAGES[feed.schema_type].new(json.dumps(feed.schema), {})
 
 
-def _unknown_expectations(feed: Feed) -> Iterator[Fault]:
-    named = {number: check.expect for number, check in enumerate(feed.declaration.checks) if check.expect}
-    known = expectations() if named else []
-    for number, name in named.items():
-        if name not in known:
-            path = f"{feed.attribute}.checks.{number}.expect"
-            match = nearest(name, known) if known else ""
-            message = f'is "{name}", which is not an expectation of Great Expectations.'
-            yield Fault("", path, message, match, value=name)
+def _expectation_faults(feed: Feed) -> Iterator[Fault]:
+    """What Great Expectations would refuse when the check runs."""
+    fields = [field.name for field in feed.fields]
+    for number, check in enumerate(feed.declaration.checks):
+        if check.expect and (known := expectations()):
+            for fault in _arguments_faults(check, known.get(check.expect), fields):
+                yield replace(fault, path=f"{feed.attribute}.checks.{number}.{fault.path}")
 
 
-def expectations() -> list[str]:
-    """The names of all expectations, told by their files: importing Great Expectations takes seconds."""
-    spec = find_spec("great_expectations")
-    roots = spec.submodule_search_locations if spec else None
-    return sorted(path.stem for root in roots or () for path in Path(root).glob("expectations/core/expect_*.py"))
+def _arguments_faults(check: Check, found: Expectation | None, fields: Sequence[str]) -> Iterator[Fault]:
+    name, given = check.expect or "", {**({"column": check.column} if check.column else {}), **check.arguments}
+    if found is None:
+        message = f'is "{name}", which is not an expectation of Great Expectations.'
+        yield Fault("", "expect", message, nearest(name, list(expectations())), value=name)
+        return
+    if not found.runs:
+        yield Fault("", "expect", f'is "{name}", which Great Expectations cannot test on Spark.', value=name)
+    for argument in given:
+        if argument not in found.arguments:
+            path = f"arguments.{argument}" if argument in check.arguments else argument
+            fix = nearest(argument, found.arguments)
+            yield Fault("", path, f"is not an argument of {name}.", fix, value=argument)
+    for argument in found.needed:
+        if argument not in given:
+            yield Fault("", "arguments", f"lacks {argument}, which {name} needs.", value=argument)
+    for argument, column in named_columns(check.arguments):
+        if column not in fields:
+            message = f'names "{column}", which is not a field.'
+            yield Fault("", f"arguments.{argument}", message, nearest(column, fields), value=column)
 
 
 def clashes(paths: Iterable[Path]) -> Iterator[tuple[Path, Fault]]:

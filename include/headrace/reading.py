@@ -2,8 +2,10 @@
 
 import copy
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -12,6 +14,8 @@ from headrace.declaration import Declaration
 from headrace.fault import Fault, nearest, show
 
 Place = tuple[int | str, ...]
+JSON_WORDS = {"True": "true", "False": "false", "None": "null"}
+"""What Python calls otherwise than the file."""
 SAYS_NOTHING = {"expect": ""}
 """Stands for a check that could not be read, so that the others keep their numbers."""
 
@@ -86,8 +90,12 @@ def _told(detail: Mapping[str, Any]) -> tuple[str, str]:
     if kind == "missing":
         return f"is missing: {_described(place)}", ""
     if kind == "literal_error":
-        words = [word.strip(" '") for word in detail["ctx"]["expected"].replace(" or ", ",").split(",")]
-        return f"is {show(value)}, which is not one of {', '.join(words)}.", nearest(str(value), words)
+        words = [JSON_WORDS.get(word, word.strip("'")) for word in re.split(", | or ", detail["ctx"]["expected"])]
+        if len(words) == 1:
+            return f"is {show(value)}; it has to be {words[0]}.", ""
+        match = get_close_matches(str(value), words, n=1)
+        fix = f'Did you mean "{match[0]}"?' if match else ""
+        return f"is {show(value)}, which is not one of {', '.join(words)}.", fix
     if kind == "value_error":
         return f"is {show(value)}: {detail['ctx']['error']}.", ""
     if kind == "list_type" and isinstance(value, str):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from headrace import layout
-from headrace.declaration import Declaration, Mask
+from headrace.declaration import Check, Declaration, Mask
 from headrace.fault import Fault, nearest
 from headrace.field import Field, Kind
 from headrace.values import unfit
@@ -23,6 +23,7 @@ PRESETS = ("@hourly", "@daily", "@weekly", "@monthly", "@quarterly", "@yearly")
 MAIL = re.compile(r"[^@\s]+@[^@\s]+")
 # Java, which runs the expression, knows these classes and Python does not.
 JAVA_CLASS = re.compile(r"\\[pP](\{\w+\}|\w)")
+JAVA_GROUP = re.compile(r"\(\?<(?=[A-Za-z])")
 
 EXACT: tuple[Kind, ...] = ("boolean", "integer", "decimal", "string", "uuid", "bytes", "date", "time", "timestamp")
 SCALAR: tuple[Kind, ...] = (*EXACT, "float")
@@ -69,8 +70,7 @@ def uses(declared: Declaration) -> Iterator[Use]:
         yield from (Use("topic.drains.fields", name) for name in drains.fields)
     for number, check in enumerate(declared.checks):
         if check.column:
-            kinds = None if check.not_null or check.expect else SCALAR
-            yield Use(f"checks.{number}.column", check.column, kinds, "this check needs a single value")
+            yield Use(f"checks.{number}.column", check.column, *_checked(check))
     for warehouse, share in declared.warehouses.items():
         path = f"warehouses.{warehouse}"
         yield from (Use(f"{path}.keep", name) for name in share.keep)
@@ -78,8 +78,15 @@ def uses(declared: Declaration) -> Iterator[Use]:
         yield from (Use(f"{path}.mask", name, *MASKED[mask]) for name, mask in share.mask.items())
 
 
+def _checked(check: Check) -> tuple[Sequence[Kind] | None, str]:
+    """The kinds that a check's column may have."""
+    if check.between is not None:
+        return (*NUMBERS, *MOMENTS), "between needs numbers, dates or timestamps"
+    return (None, "") if check.not_null or check.expect else (SCALAR, "this check needs a single value")
+
+
 def named_fields(declared: Declaration, fields: Fields) -> Iterator[Fault]:
-    for use in uses(declared):
+    for use in dict.fromkeys(uses(declared)):
         field = fields.get(use.name)
         if field is None:
             message = f'names "{use.name}", which is not a field.'
@@ -122,6 +129,14 @@ def partition(declared: Declaration, fields: Fields) -> Iterator[Fault]:
     wanted = declared.partition
     if wanted and wanted.by == "hour" and wanted.field in fields and fields[wanted.field].kind == "date":
         yield _fault("partition.by", f'is "hour", but "{wanted.field}" is a date.', 'Use "day".', value="hour")
+
+
+def partition_name(declared: Declaration, fields: Fields) -> Iterator[Fault]:
+    """The clean table calls the partition by its field and width, and Iceberg takes no two things of one name."""
+    wanted = declared.partition
+    if wanted and (name := f"{wanted.field}_{wanted.by}") in fields:
+        message = f'makes a partition that is called "{name}", and so is a field.'
+        yield _fault("partition", message, "Rename the field, or choose another partition.", value=name)
 
 
 def topic(declared: Declaration, fields: Fields) -> Iterator[Fault]:
@@ -177,8 +192,11 @@ def _backwards(low: object, high: object) -> bool:
 
 
 def _broken(pattern: str) -> str | None:
+    """Why Java, which runs the expression, would not take it, as far as Python can tell."""
+    if "(?P" in pattern:
+        return "(?P is Python's; Java writes a named group as (?<name>…)"
     try:
-        re.compile(JAVA_CLASS.sub(r"\\w", pattern))
+        re.compile(JAVA_GROUP.sub("(?P<", JAVA_CLASS.sub(r"\\w", pattern)))
     except re.error as error:
         return str(error)
     return None
@@ -236,6 +254,7 @@ RULES: tuple[Rule, ...] = (
     merge,
     delete,
     partition,
+    partition_name,
     topic,
     schedule,
     checks,

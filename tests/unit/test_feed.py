@@ -176,7 +176,13 @@ def test_any_other_mask_would_let_rows_of_different_keys_fall_together() -> None
         ({"checks": [{"column": "price", "between": [1]}]}, "feed.checks.0.between.1 is missing. It takes two values."),
         ({"checks": [{"column": "day", "between": ["1/2/26", "2026-01-01"]}]}, '"day" is a date, such as "2026-01-31"'),
         ({"checks": [{"column": "order_id", "matches": "("}]}, "is not a regular expression"),
+        ({"checks": [{"column": "order_id", "matches": "(?P<a>b)"}]}, "Java writes a named group as (?<name>…)"),
         ({"checks": [{"column": "lines", "one_of": ["a"]}]}, "this check needs a single value"),
+        ({"checks": [{"column": "order_id", "between": ["a", "b"]}]}, "between needs numbers, dates or timestamps"),
+        ({"checks": [{"column": "day", "one_of": ["20260131"]}]}, '"day" is a date, such as "2026-01-31"'),
+        ({"checks": [{"column": "revision", "one_of": [2**63]}]}, '"revision" is a whole number of at most 64 bits'),
+        ({"checks": [{"column": "price", "not_null": False}]}, "not_null is false; it has to be true."),
+        ({"partition": {"field": "day", "by": "week"}}, 'is "week", which is not one of hour, day, month, year.'),
         ({"checks": [{"between": [0, 1]}]}, "between needs the column that it is about"),
         ({"checks": [{"column": "price", "one_of": []}]}, "is []; it has to be at least 1 long"),
         ({"checks": [{"column": "price", "not_null": True, "arguments": {"a": 1}}]}, "they belong to expect"),
@@ -219,6 +225,7 @@ def test_a_declaration_that_does_not_fit_its_fields_is_explained(declared: dict[
         {"delete": {"field": "status", "one_of": ["placed"]}},
         {"partition": {"field": "placed_at", "by": "hour"}, "schedule": "@daily"},
         {"checks": [{"column": "order_id", "matches": r"^\p{L}+$"}]},
+        {"checks": [{"column": "order_id", "matches": "(?<shop>a+)-(?<!b)1"}]},
         {"checks": [{"column": "day", "between": ["2026-01-01", "2026-02-01"]}]},
         {"topic": {"name": "shop.orders-2", "retention": "forever", "largest_message": "16 MiB", "compaction": True}},
         {"topic": {"drains": {"topic": "old_orders", "fields": {"price": "cost"}}}},
@@ -273,7 +280,8 @@ def test_a_list_that_was_forgotten_is_written_down() -> None:
 )
 def test_a_declaration_under_another_name_is_recognised(file: str, schema: dict[str, Any], fix: str) -> None:
     told = feed.read(file, json.dumps(schema)).faults[0]
-    assert (told.message, told.fix) == (f"{feed.ATTRIBUTES[feed.SUFFIXES[Path(file).suffix]]} is missing.", fix)
+    assert (told.path, told.message) == (feed.ATTRIBUTES[feed.SUFFIXES[Path(file).suffix]], "is missing.")
+    assert told.fix == fix
 
 
 @pytest.mark.parametrize(
@@ -282,6 +290,8 @@ def test_a_declaration_under_another_name_is_recognised(file: str, schema: dict[
         ('{"feed": {}, "feed": {}}', '"feed" stands twice in one object'),
         ('{"feed": NaN}', "NaN is not JSON"),
         ("[]", "a schema is a JSON object; got []"),
+        ("", "is empty. headrace new writes"),
+        ("\ufeff{}", "begins with a byte order mark"),
         ("[" * 100_000, "is nested too deeply to be read"),
         ('{"a":' * 100_000, "is nested too deeply to be read"),
     ],

@@ -3,6 +3,7 @@
 import json
 import re
 import subprocess
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,8 @@ from typer.testing import CliRunner
 from headrace import change, feed, lint, position
 from headrace.cli import app
 from headrace.columns import columns
-from headrace.fault import Fault
+from headrace.expectations import expectations
+from headrace.fault import Fault, nearest
 from headrace.feed import Feed
 from headrace.registry import json_schema
 
@@ -38,6 +40,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "lint.md").read_text(encoding="utf-8")
 ID = {"name": "order_id", "type": "string"}
 REVISION = {"name": "revision", "type": "long"}
+DURATION = {"type": "fixed", "name": "Lasts", "size": 12, "logicalType": "duration"}
 PRICE = {"name": "price", "type": "long"}
 AT = {"name": "created_at", "type": {"type": "long", "logicalType": "timestamp-millis"}}
 GOOD = {"owner": "shop", "key": ["order_id"], "order": ["revision"]}
@@ -78,7 +81,7 @@ def test_the_examples_are_clean_even_to_the_strict() -> None:
             avro({"name": "updated_at", "type": "long"}, order=["updated_at"]),
             ['warning feed.order names "updated_at", a wall clock'],
         ),
-        (avro(order=[]), ["warning feed names no order"]),
+        (avro(order=[]), ["warning feed.order is missing"]),
         (avro(order=[], topic={"partitions": 1}), []),
         (avro(order=[], merge="append"), []),
         (
@@ -103,6 +106,12 @@ def test_the_examples_are_clean_even_to_the_strict() -> None:
         (avro({"name": "price", "type": "long", "default": "a"}), ["error fields.2.default"]),
         (avro(PRICE, checks=[{"expect": "expect_colum_to_exist"}]), ['error feed.checks.0.expect is "expect_colum']),
         (avro(PRICE, checks=[{"expect": "expect_column_to_exist", "column": "price"}]), []),
+        (avro(owner=5), ["error feed.owner is 5"]),
+        (avro(order="revision"), ["error feed.order is"]),
+        (
+            avro({"name": "lasts", "type": DURATION}, key=["lasts"]),
+            ['error feed.key names "lasts", a field of kind'],
+        ),
     ],
 )
 def test_a_file_by_itself(text: str, expected: list[str]) -> None:
@@ -114,7 +123,7 @@ def test_a_file_by_itself(text: str, expected: list[str]) -> None:
 def test_a_feed_without_an_owner_is_told() -> None:
     schema = {"type": "record", "name": "Order", "feed": {"key": ["order_id"], "merge": "append"}, "fields": [ID]}
     assert told(json.dumps(schema)) == [
-        'warning feed names no owner: nobody is asked when it fails. Add "owner": "your-team".'
+        'warning feed.owner is missing: nobody is asked when it fails. Add "owner": "your-team".'
     ]
 
 
@@ -129,6 +138,63 @@ def test_what_no_json_schema_could_be_is_told() -> None:
     schema = {"type": "object", "properties": {"id": {"type": "strin"}}, "required": ["id"], "x-feed": {"key": ["id"]}}
     found = told(json.dumps(schema), "clicks.json")
     assert [each.split()[:2] for each in found if each.startswith("error")] == [["error", "properties.id.type"]]
+
+
+@pytest.mark.parametrize(
+    ("expect", "arguments", "said"),
+    [
+        ("expect_column_mean_to_be_between", {"column": "revisoin"}, 'arguments.column names "revisoin", which is not'),
+        ("expect_column_mean_to_be_between", {"column": "revision", "min": 1}, "arguments.min is not an argument of"),
+        ("expect_column_mean_to_be_between", {"column": "revision", "meta": {}}, "arguments.meta is not an argument"),
+        ("expect_column_mean_to_be_between", {}, "arguments lacks column"),
+        ("expect_column_values_to_be_in_set", {"column": "revision"}, "arguments lacks value_set"),
+        ("expect_compound_columns_to_be_unique", {"column_list": ["order_id", "a"]}, 'arguments.column_list names "a"'),
+        ("expect_query_results_to_match_comparison", {
+            "base_query": "", "comparison_query": "", "comparison_data_source_name": "",
+        }, 'expect is "expect_query_results_to_match_comparison", which Great Expectations cannot test on Spark'),
+    ],
+)  # fmt: skip
+def test_what_an_expectation_would_refuse_at_run_time_is_told(expect: str, arguments: Any, said: str) -> None:
+    found = told(avro(checks=[{"expect": expect, "arguments": arguments}]))
+    assert [each.startswith(f"error feed.checks.0.{said}") for each in found] == [True], found
+
+
+def test_every_expectation_that_lint_knows_is_one() -> None:
+    spec = find_spec("great_expectations")
+    assert spec
+    assert spec.submodule_search_locations
+    exported = (Path(spec.submodule_search_locations[0]) / "expectations" / "core" / "__init__.py").read_text()
+    known = expectations()
+    assert len(known) > 45
+    assert [name for name in known if f"from .{name} import" not in exported] == []
+
+
+@pytest.mark.parametrize(
+    ("property_", "declaration", "said"),
+    [
+        ({}, {"key": ["field"]}, 'key names "field", a field of kind json'),
+        ({}, {"order": ["field"]}, 'order names "field", a field of kind json'),
+        ({"enum": ["a", 1]}, {"partition": {"field": "field"}}, "partition.field names"),
+        ({"enum": ["a", "b"]}, {"correctness": {"sum": ["field"]}}, "correctness.sum names"),
+        ({"const": 7}, {"delete": {"field": "field"}}, "delete.one_of is missing"),
+        ({"enum": [1, 2]}, {"checks": [{"column": "field", "one_of": ["a"]}]}, "checks.0.one_of has"),
+    ],
+)
+def test_a_field_that_names_no_type_is_judged_as_the_column_that_it_becomes(
+    property_: Any, declaration: Any, said: str
+) -> None:
+    declared = {"owner": "web", "key": ["id"], "topic": {"partitions": 1}, **declaration}
+    properties = {"id": {"type": "string"}, "field": property_}
+    schema = {"type": "object", "properties": properties, "required": ["id", "field"], "x-feed": declared}
+    errors = [each for each in told(json.dumps(schema), "clicks.json") if each.startswith("error")]
+    assert [each.startswith(f"error x-feed.{said}") for each in errors] == [True], errors
+
+
+def test_of_very_many_known_words_only_the_nearest_are_told() -> None:
+    known = [f"subject-{number}" for number in range(300)]
+    assert len(nearest("zzz", known)) < 150
+    assert nearest("subjct-7", known).startswith("Did you mean")
+    assert nearest("zzz", []) == ""
 
 
 KINDS = {

@@ -254,7 +254,7 @@ def test_records_come_one_per_line_or_in_a_list(text: str) -> None:
         ("", "there are none"),
         ("[]", "there are none"),
         ('{"a": 1}\n{"a": }', "line 2, column 7: not JSON"),
-        ('{"a": 1}\n7', "number 2 is no JSON object but a int"),
+        ('{"a": 1}\n7', "number 2 is no JSON object but a number"),
         ('{"a": NaN}', "NaN is not JSON"),
         ("[" * 100_000, "nested too deeply"),
     ],

@@ -7,12 +7,19 @@ from datetime import date, datetime
 from typing import Any
 
 from headrace.errors import FeedError
-from headrace.feed import FIELD
+from headrace.feed import FIELD, NAMED, SYSTEM_COLUMNS
 from headrace.starter import guessing, personal
 from headrace.starter.draft import Draft, Guess, Said, declaration, personal_paths, remarks
 from headrace.starter.types import Choice, ListOf, MapOf, Member, Simple, Struct, Type
 
 Record = Mapping[str, Any]
+OTHERS = {
+    "boolean": "true or false",
+    "integer": "a number",
+    "number": "a number",
+    "string": "a text",
+    "array": "a list",
+}
 
 LONGS = range(-(2**63), 2**63)
 # In milliseconds: an integer between the years 2000 and 2100 in a field that is named like a time is one.
@@ -33,10 +40,10 @@ TIMESTAMP = re.compile(DATE.pattern + r"T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6}
 
 def draft(name: str, objects: Sequence[Record], said: Said) -> Draft:
     """A feed whose schema takes every one of these records."""
-    fields = members(objects)
+    fields = [field for field in members(objects) if field.name.lower() not in SYSTEM_COLUMNS]
     names = [field.name for field in fields]
     if not names:
-        raise FeedError("the records: no field in them could be a column: a name has letters, digits and _.")
+        raise FeedError(f"the records: no field in them could be a column: a name has {NAMED}.")
     certain = [field.name for field in fields if field.certain and isinstance(field.type, Simple)]
     different = guessing.different(objects)
     order = guessing.known(said.order, names, option="--order") or _order(fields)
@@ -85,8 +92,8 @@ def _how_sure(key: Sequence[str], objects: Sequence[Record], *, order: Sequence[
 def _notes(fields: Sequence[Member], objects: Sequence[Record]) -> Iterator[Guess]:
     names = list(dict.fromkeys(name for each in objects for name in each))
     for name in names:
-        if name in unnameable(names):
-            yield Guess(name, "left out: a column is named with letters, digits and _, at most 63, and no name twice")
+        if name in no_columns(names):
+            yield Guess(name, "left out: " + left_out(name))
     for field in fields:
         values = [each[field.name] for each in objects if each.get(field.name) is not None]
         strings = [value for value in values if isinstance(value, str)]
@@ -122,7 +129,7 @@ def records(text: str) -> list[Record]:
         raise FeedError("the records: there are none. Give JSON objects, one per line, or a list of them.")
     for number, each in enumerate(found, start=1):
         if not isinstance(each, dict):
-            raise FeedError(f"the records: number {number} is no JSON object but a {type(each).__name__}.")
+            raise FeedError(f"the records: number {number} is no JSON object but {OTHERS.get(_kind(each), 'null')}.")
     return found
 
 
@@ -142,6 +149,20 @@ def unnameable(names: Sequence[str]) -> set[str]:
     for name in names:
         first.setdefault(name.lower(), name)
     return {name for name in names if not FIELD.fullmatch(name) or first[name.lower()] != name}
+
+
+def no_columns(names: Sequence[str]) -> set[str]:
+    """The names that are fit inside a column at most."""
+    return unnameable(names) | {name for name in names if name.lower() in SYSTEM_COLUMNS}
+
+
+def left_out(name: str) -> str:
+    """Why a name that cannot be a column's cannot."""
+    if not FIELD.fullmatch(name):
+        return f"a name has {NAMED}"
+    if name.lower() in SYSTEM_COLUMNS:
+        return "databases give every table a column of that name"
+    return "another name differs from it only in capitals"
 
 
 def _member(name: str, objects: Sequence[Record]) -> Member:

@@ -8,6 +8,7 @@ import psycopg
 from psycopg import sql
 
 from headrace.errors import FeedError, SettingsError
+from headrace.feed import NAMED
 from headrace.starter import guessing, personal, samples
 from headrace.starter.draft import Draft, Guess, Said, declaration, personal_paths, remarks
 from headrace.starter.types import Enum, Exact, ListOf, Member, Simple, Type
@@ -86,7 +87,8 @@ def read(url: str, name: str) -> Table:
             key = connection.execute(sql.SQL(KEY).format(table=table)).fetchall()
             comment = connection.execute(sql.SQL(COMMENT).format(table=table)).fetchone()
     except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName) as error:
-        raise FeedError(f"the database has no table {name}. Name it with its schema, such as public.orders.") from error
+        fix = "Name it with its schema, such as public.orders, and quote capitals as in SQL: 'public.\"Orders\"'."
+        raise FeedError(f"the database has no table {name}. {fix}") from error
     except (psycopg.errors.InvalidName, psycopg.errors.SyntaxError) as error:
         raise FeedError(f"{name} is no name of a table. Write schema.table, such as public.orders.") from error
     except psycopg.errors.InsufficientPrivilege as error:
@@ -98,11 +100,11 @@ def read(url: str, name: str) -> Table:
 
 def draft(name: str, table: Table, said: Said) -> Draft:
     """A feed of the table's rows, as a change capture would publish them."""
-    left_out = samples.unnameable([column.name for column in table.columns])
+    left_out = samples.no_columns([column.name for column in table.columns])
     fields = [_member(column) for column in table.columns if column.name not in left_out]
     names = [field.name for field in fields]
     if not names:
-        raise FeedError("the table: no column of it could be a field: a name has letters, digits and _.")
+        raise FeedError(f"the table: no column of it could be a field: a name has {NAMED}.")
     certain = [field.name for field in fields if field.certain]
     order = guessing.known(said.order, names, option="--order") or _order(fields)
     key = guessing.known(said.key, names, option="--key") or _key(name, table, certain)
@@ -111,7 +113,7 @@ def draft(name: str, table: Table, said: Said) -> Draft:
     guesses = [
         *([] if said.key else [Guess("key", f"{', '.join(key)}: {_source(table, key)}")]),
         *([] if said.order or not order else [Guess("order", f"{order[0]}: it is named like a count of versions")]),
-        *(Guess(column, "left out: a field is named with letters, digits and _") for column in sorted(left_out)),
+        *(Guess(column, "left out: " + samples.left_out(column)) for column in sorted(left_out)),
         *_notes(table),
         *remarks(said, order=order, personal=list(personal_paths(fields))),
     ]
