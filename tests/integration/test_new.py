@@ -126,6 +126,11 @@ def test_a_table_that_is_not_there_is_told(folder: Path, url: str, name: str, to
     assert not list(folder.iterdir())
 
 
+def test_a_connection_that_airflow_does_not_have_is_told(folder: Path, stack: Any) -> None:
+    refused = run("orders", "--from-table", "shop_dv", "public.orders")
+    assert str(refused.exception) == "Airflow has no connection shop_dv. Add it under Admin, Connections."
+
+
 def test_a_database_that_does_not_answer_is_told_without_its_password(folder: Path, stack: Any) -> None:
     refused = run("orders", "--from-table", "postgresql://me:hunter2@127.0.0.1:1/x", "public.orders")
     assert "does not answer" in str(refused.exception)

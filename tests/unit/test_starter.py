@@ -200,6 +200,10 @@ def test_the_key_is_an_id_that_tells_records_apart_and_the_order_no_clock(
 def test_records_without_any_sure_field_need_a_word_about_the_key() -> None:
     with pytest.raises(FeedError, match="Say which: --key FIELD, one of a, b"):
         derived([{"a": 1}, {"b": 2}])
+    with pytest.raises(FeedError, match="one of b"):
+        derived([{"a": 1.5, "b": "x"}, {"a": 2.5}])
+    with pytest.raises(FeedError, match=r"identifies a row\.$"):
+        derived([{"a": 2**64}])
     with pytest.raises(FeedError, match=r'--key names "idd", which is not a field. Did you mean "id"\?'):
         derived([{"id": 1}], key=["idd"])
 
@@ -438,6 +442,22 @@ def test_the_command_writes_a_good_file_and_says_what_to_look_at(folder: Path) -
     assert "headrace lint" in result.stdout
 
 
+def test_what_lint_would_refuse_is_not_written(folder: Path) -> None:
+    deep = f'{{"id": 1, "a": {"[" * 200}{"]" * 200}}}'
+    refused = run("clicks", "--from-records", "-", given=deep)
+    assert refused.exit_code == 1
+    assert "the schema is nested too deeply" in str(refused.exception)
+        "clicks.json:  ", "clicks.json: "
+    )
+    assert not folder.exists()
+
+
+def test_a_byte_order_mark_before_the_records_is_passed_over(folder: Path) -> None:
+    (folder.parent / "clicks.jsonl").write_text('\ufeff{"id": 1}\n')
+    result = run("clicks", "--from-records", str(folder.parent / "clicks.jsonl"))
+    assert (result.exit_code, "1 field, key id." in result.stdout) == (0, True)
+
+
 def test_the_command_speaks_json_to_programs(folder: Path) -> None:
     answer = json.loads(run("orders", "--json", "--owner", "shop").stdout)
     assert (answer["feed"], answer["file"], answer["topic"]) == ("orders", str(folder / "orders.avsc"), "orders")
@@ -481,5 +501,5 @@ def test_the_command_breaks_with_a_feed_by_its_name_or_its_file(folder: Path) ->
 
 
 def test_a_name_that_no_feed_may_have_is_refused_before_anything_is_written(folder: Path) -> None:
-    assert "Rename the file" in str(run("Bad-Name").exception)
+    assert "'Bad-Name' is no name of a feed" in str(run("Bad-Name").exception)
     assert not folder.exists()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.providers.apache.kafka.hooks.base import KafkaBaseHook
 from airflow.providers.apache.spark.hooks.spark_connect import SparkConnectHook
 from airflow.sdk import BaseHook
+from airflow.sdk.exceptions import AirflowNotFoundException
 
 from headrace import layout
 from headrace.database import Database
@@ -74,7 +75,10 @@ def spark_remote() -> str | None:
 
 
 def database(id_: str) -> Database:
-    connection = BaseHook.get_connection(id_)
+    try:
+        connection = BaseHook.get_connection(id_)
+    except AirflowNotFoundException as error:
+        raise SettingsError(f"Airflow has no connection {id_}. Add it under Admin, Connections.") from error
     return Database(
         host=_needed(id_, "host"),
         port=connection.port or 5432,

@@ -3,7 +3,7 @@
 import contextlib
 import json
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from headrace import feed as feeds
+from headrace import layout
 from headrace.errors import FeedError, RegistryError
 from headrace.fault import nearest
 from headrace.feed import SUFFIXES, Feed, SchemaType
@@ -20,6 +21,8 @@ from headrace.settings import Settings
 from headrace.starter import breaking, draft, example, samples, subject, table
 from headrace.starter.draft import Said, Starter
 
+WIDEST = 24
+"""Of what is guessed about; a longer name stands out, and only it."""
 SOURCES = ("--from-records", "--from-table", "--from-subject", "--breaks")
 
 
@@ -69,12 +72,12 @@ def new(  # noqa: PLR0917 - typer calls it by names
     Exit code 0: written. 1: it could not be. 2: the options do not fit together.
 
     \b
-    A plain one to change:     headrace new orders --owner shop-team
-    From sample records:       headrace new clicks --from-records clicks.jsonl
-    From a topic of JSON:      kcat -C -e -t clicks | headrace new clicks --from-records -
-    From a Postgres table:     headrace new orders --from-table shop_db public.orders
-    From the schema registry:  headrace new orders --from-subject orders-value
-    For a breaking change:     headrace new --breaks orders
+    plain:     headrace new orders --owner shop-team
+    records:   headrace new clicks --from-records clicks.jsonl
+    a topic:   kcat -Cet clicks | headrace new clicks --from-records -
+    a table:   headrace new orders --from-table shop_db public.orders
+    a subject: headrace new orders --from-subject orders-value
+    breaking:  headrace new --breaks orders
     """
     given = [
         option for option, value in zip(SOURCES, (from_records, from_table, from_subject, breaks), strict=True) if value
@@ -91,8 +94,11 @@ def new(  # noqa: PLR0917 - typer calls it by names
         made = breaking.starter(old, name or breaking.next_name(old.name))
     elif name is None:
         raise typer.BadParameter("give the feed's name, such as: headrace new orders", param_hint="NAME")
+    elif not layout.NAME.fullmatch(name):
+        wanted = "lower-case letters, digits and _, at most 48, the first a letter"
+        raise FeedError(f"{name!r} is no name of a feed, which has {wanted}. Choose another name.")
     elif from_records is not None:
-        found = samples.records(_text(from_records))
+        found = samples.records(_text(from_records).removeprefix(feeds.BYTE_ORDER_MARK))
         made = draft.starter(samples.draft(name, found, said), (format_ or Format.JSON).schema_type)
     elif from_table is not None:
         made = draft.starter(table.draft(name, _table(*from_table), said), (format_ or Format.AVRO).schema_type)
@@ -102,12 +108,23 @@ def new(  # noqa: PLR0917 - typer calls it by names
         made = _registered(name, from_subject, said)
     else:
         made = draft.starter(example.draft(name, said), (format_ or Format.AVRO).schema_type)
+    _refuse_faulty(made)
     path = write(made, folder, force=force)
     if json_:
         told = {"feed": made.feed.name, "file": str(path), "topic": made.feed.topic}
         print(json.dumps({**told, "guesses": [asdict(guess) for guess in made.guesses]}, ensure_ascii=False, indent=2))
     else:
         _show(made, path)
+
+
+def _refuse_faulty(made: Starter) -> None:
+    """What is written passes lint, or is not written."""
+    # What reads columns is slow to import, and wrong options are told without.
+    from headrace import lint
+
+    found = lint.check(feeds.read(made.file, made.text))
+    if faults := [fault for fault in found if fault.severity == "error"]:
+        raise FeedError.of(replace(fault, file=made.file) for fault in faults)
 
 
 def write(made: Starter, folder: Path, *, force: bool) -> Path:
@@ -180,9 +197,10 @@ def _show(made: Starter, path: Path) -> None:
     console.print(f"[bold]{escape(str(path))}[/bold] written: topic {escape(made.feed.topic)}, {_fields(made.feed)}.")
     if made.guesses:
         console.print("\nLook at:")
-        width = max(len(guess.path) for guess in made.guesses)
+        width = min(WIDEST, max(len(guess.path) for guess in made.guesses))
         for guess in made.guesses:
-            console.print(f"  [yellow]{escape(guess.path):<{width}}[/yellow]  {escape(guess.message)}")
+            # Padded before it is escaped: what escapes a bracket is not shown.
+            console.print(f"  [yellow]{escape(f'{guess.path:<{width}}')}[/yellow]  {escape(guess.message)}")
     console.print(f"\nThen: headrace lint {escape(str(path))}")
     console.print(f"      headrace register {escape(str(path))}")
     if drains := made.feed.declaration.topic.drains:
@@ -194,4 +212,5 @@ def _show(made: Starter, path: Path) -> None:
 
 def _fields(feed: Feed) -> str:
     personal = f", {len(feed.personal)} of them personal" if feed.personal else ""
-    return f"{len(feed.fields)} fields{personal}, key {escape(', '.join(feed.declaration.key))}"
+    count = "1 field" if len(feed.fields) == 1 else f"{len(feed.fields)} fields"
+    return f"{count}{personal}, key {escape(', '.join(feed.declaration.key))}"

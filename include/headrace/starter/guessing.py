@@ -44,10 +44,9 @@ def known(names: Sequence[str], fields: Sequence[str], *, option: str) -> list[s
 
 
 def keyless(feed: str, fields: Sequence[str]) -> FeedError:
-    return FeedError(
-        f"{feed}: no field is sure to have a value that identifies a row. Say which: --key FIELD, one of "
-        f"{', '.join(fields)}."
-    )
+    """What to say where no field identifies a row, given those that may; a key needs an exact, single value."""
+    told = f"{feed}: no field is sure to have a value that identifies a row."
+    return FeedError(f"{told} Say which: --key FIELD, one of {', '.join(fields)}." if fields else told)
 
 
 def _words(name: str) -> str:

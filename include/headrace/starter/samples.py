@@ -44,12 +44,13 @@ def draft(name: str, objects: Sequence[Record], said: Said) -> Draft:
     names = [field.name for field in fields]
     if not names:
         raise FeedError(f"the records: no field in them could be a column: a name has {NAMED}.")
-    certain = [field.name for field in fields if field.certain and isinstance(field.type, Simple)]
+    exact = [field for field in fields if field.type in KEYS]
+    certain = [field.name for field in exact if field.certain]
     different = guessing.different(objects)
     order = guessing.known(said.order, names, option="--order") or _order(fields)
     key = guessing.known(said.key, names, option="--key") or _key(name, fields, different, order=order)
     if not key:
-        raise guessing.keyless(name, certain or names)
+        raise guessing.keyless(name, certain or [field.name for field in exact])
     guesses = [
         *([] if said.key else [Guess("key", _how_sure(key, different, order=order))]),
         *([] if said.order or not order else [Guess("order", f"{order[0]}: it is named like a count of versions")]),
