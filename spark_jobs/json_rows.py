@@ -41,7 +41,7 @@ def rows(ids: Iterable[int | None], texts: Iterable[bytes | None], *, writers: M
 def _validator(schema: str) -> Callable[[Any], bool]:
     import jsonschema_rs
 
-    validator = jsonschema_rs.validator_for(json.loads(schema), validate_formats=True)
+    validator = jsonschema_rs.validator_for(json.loads(schema), validate_formats=True, offline=True)
     return validator.is_valid
 
 

@@ -126,7 +126,6 @@ def test_the_latest_version_of_every_subject_is_told_with_its_text(desk: Desk) -
 
 
 def test_the_writers_of_a_subject_include_deleted_versions_and_stand_alone(desk: Desk) -> None:
-    registry = Registry(desk.store)
     leaf = {"type": "fixed", "name": "Leaf", "size": 1}
     desk.walk(
         [
@@ -142,10 +141,32 @@ def test_the_writers_of_a_subject_include_deleted_versions_and_stand_alone(desk:
             ("DELETE /subjects/s", None, 200, ...),
         ]
     )
-    writers = registry.writers("s")
+    writers = desk.store.writers("s")
     assert list(writers) == [2]
     assert json.loads(writers[2])["fields"][0]["type"] == leaf
-    assert list(desk.store.writers("s")) == [2]
+
+
+def test_writers_in_json_schema_stand_alone_too(desk: Desk) -> None:
+    leaf, twig = {"type": "string"}, {"properties": {"leaf": {"$ref": "leaf.json"}}}
+    refers = [{"name": "leaf.json", "subject": "leaf", "version": 1}]
+    desk.walk(
+        [
+            ("POST /subjects/leaf/versions", {"schema": json.dumps(leaf), "schemaType": "JSON"}, 200, {"id": 1}),
+            (
+                "POST /subjects/s/versions",
+                {"schema": json.dumps(twig), "schemaType": "JSON", "references": refers},
+                200,
+                {"id": 2},
+            ),
+            (
+                "GET /schemas/ids/2?format=resolved",
+                None,
+                200,
+                {"schema": '{"properties":{"leaf":{"$ref":"leaf.json"}}}'},
+            ),
+        ]
+    )
+    assert json.loads(desk.store.writers("s")[2]) == {"properties": {"leaf": leaf}}
 
 
 def test_a_store_registers_a_text_as_it_is(desk: Desk) -> None:

@@ -220,10 +220,16 @@ CASES: dict[str, list[Step]] = {
             42201,
         ),
     ],
-    "a reference by a subject's other name": [
+    "a reference by a subject's other name, which may change, is refused": [
         ("POST /subjects/leaf/versions", LEAF, 200, ...),
         ("PUT /config/blatt", {"alias": "leaf"}, 200, ...),
-        ("POST /subjects/twig/versions", {**TWIG, "references": [refers("n.Leaf", "blatt")]}, 200, {"version": 1}),
+        ("POST /subjects/twig/versions", {**TWIG, "references": [refers("n.Leaf", "blatt")]}, 422, 42201),
+    ],
+    "a look-up goes through other contexts, which may lack what the schema refers to": [
+        ("POST /subjects/leaf/versions", LEAF, 200, ...),
+        ("POST /subjects/:.c:other/versions", avro("R"), 200, ...),
+        ("POST /subjects/leaf", TWIG, 404, (40403, "Schema not found")),
+        ("POST /subjects/leaf", {**TWIG, "references": [refers("n.Leaf", "missing")]}, 422, 42201),
     ],
     "a schema without references has none in its answer": [
         ("POST /subjects/leaf/versions", {**LEAF, "references": []}, 200, {"references": ABSENT}),

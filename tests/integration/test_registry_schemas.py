@@ -32,8 +32,8 @@ CASES: dict[str, list[Step]] = {
     "an id that is not there": [
         ("GET /schemas/ids/100", None, 404, (40403, "Schema 100 not found")),
         ("GET /schemas/ids/100/schema", None, 404, (40403, "Schema 100 not found")),
-        ("GET /schemas/ids/100/subjects", None, 404, 40403),
-        ("GET /schemas/ids/100/versions", None, 404, 40403),
+        ("GET /schemas/ids/100/subjects", None, 404, (40403, "Schema not found")),
+        ("GET /schemas/ids/100/versions", None, 404, (40403, "Schema not found")),
         ("GET /schemas/ids/one", None, 404, (404, "HTTP 404 Not Found")),
     ],
     "the highest id": [
@@ -74,6 +74,22 @@ CASES: dict[str, list[Step]] = {
         ("GET /schemas?subjectPrefix=t", None, 200, [{"subject": "t", "schema": A["schema"], "id": 1}]),
         ("GET /schemas?subjectPrefix=x", None, 200, []),
         ("GET /schemas?offset=1&limit=1", None, 200, [{"subject": "s", "version": 2}]),
+    ],
+    "all schemas, by their subjects' other names too": [
+        *FILLED,
+        ("PUT /config/nick-2", {"alias": "s"}, 200, ...),
+        ("PUT /config/nick-1", {"alias": "s"}, 200, ...),
+        ("GET /schemas?subjectPrefix=nick", None, 200, []),
+        (
+            "GET /schemas?subjectPrefix=nick&aliases=true",
+            None,
+            200,
+            [{"subject": "s", "version": 1, "aliases": ["nick-1", "nick-2"]}, {"subject": "s", "version": 2}],
+        ),
+        ("GET /schemas?subjectPrefix=nick-1&aliases=true&latestOnly=true", None, 200, [{"aliases": ["nick-1"]}]),
+        ("GET /schemas?subjectPrefix=t&aliases=true", None, 200, [{"subject": "t", "aliases": ABSENT}]),
+        ("GET /schemas?subjectPrefix=s&aliases=true&limit=1", None, 200, [{"subject": "s", "aliases": ABSENT}]),
+        ("GET /schemas?subjectPrefix=:*:&aliases=true&offset=2", None, 200, [{"subject": "t"}]),
     ],
     "all schemas, deleted ones too": [
         *FILLED,

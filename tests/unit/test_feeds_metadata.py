@@ -9,7 +9,7 @@ from headrace.errors import FeedError
 from headrace.feed import SchemaType
 from headrace.registry import feeds
 from headrace.registry.feeds import NAME_PROPERTY, FeedMetadata
-from headrace.registry.schema import SchemaText
+from headrace.registry.schema import Reference, SchemaText
 
 DECLARED: dict[str, Any] = {
     "key": ["id"],
@@ -104,7 +104,11 @@ def test_a_schema_that_declares_no_feed_is_none(subject: str, type_: SchemaType,
 
 @pytest.mark.parametrize(
     ("subject", "schema"),
-    [("orders-value", avro({"key": ["nothing"]})), ("shop.orders-value", avro())],
+    [
+        ("orders-value", avro({"key": ["nothing"]})),
+        ("shop.orders-value", avro()),
+        ("orders-value", avro(references=(Reference("Part", "part", 1),))),
+    ],
 )
 def test_a_wrong_declaration_is_an_error(subject: str, schema: SchemaText) -> None:
     with pytest.raises(FeedError):

@@ -5,6 +5,7 @@ import pytest
 from headrace.registry.errors import RegistryFault
 from headrace.registry.subject import (
     Qualified,
+    begins_with,
     can_be_configured,
     can_be_registered,
     context_prefix,
@@ -78,13 +79,32 @@ def test_some_names_are_refused(text: str, registered: bool, configured: bool) -
 
 
 @pytest.mark.parametrize(
+    ("subject", "prefix", "expected"),
+    [
+        ("orders", "", True),
+        ("orders", "ord", True),
+        ("orders", "x", False),
+        (":.c:orders", "", False),
+        (":.c:orders", ":.c:ord", True),
+        (":.c:orders", ":.c:", True),
+        (":.c:orders", ":.d:", False),
+        (":.cd:orders", ":.c", True),
+        (":.c:orders", ":*:ord", True),
+        ("orders", ":*:", True),
+    ],
+)
+def test_a_subject_begins_with_a_prefix_in_the_context_that_it_names(subject: str, prefix: str, expected: bool) -> None:
+    assert begins_with(subject, prefix) is expected
+
+
+@pytest.mark.parametrize(
     ("text", "number"), [("1", 1), ("latest", LATEST), (" Latest ", LATEST), ("-1", LATEST), ("2147483647", 2**31 - 1)]
 )
 def test_a_version_is_a_number_or_the_latest(text: str, number: int) -> None:
     assert version_of(text) == number
 
 
-@pytest.mark.parametrize("text", ["0", "-2", "x", "", "1.0", "2147483648"])
+@pytest.mark.parametrize("text", ["0", "-2", "x", "", "1.0", "2147483648", "1_0", "\u0661", "9" * 5000])
 def test_other_versions_are_none(text: str) -> None:
     with pytest.raises(RegistryFault) as caught:
         version_of(text)

@@ -12,6 +12,7 @@ from headrace import feed as feeds
 from headrace import layout
 from headrace.declaration import Correctness, Merge, Partition, Warehouse
 from headrace.errors import FeedError
+from headrace.fault import Fault
 from headrace.feed import ATTRIBUTES, SUFFIXES, Feed, SchemaType
 from headrace.registry.metadata import properties
 from headrace.registry.registered import Registered
@@ -118,7 +119,12 @@ def feed_of(subject: str, schema: SchemaText) -> Feed | None:
     if not (is_of_values(subject) and _declares(schema)):
         return None
     name = properties(schema.metadata).get(NAME_PROPERTY) or subject.removesuffix(layout.subject(""))
-    return _parsed(name + _ENDINGS[schema.type], schema.text)
+    file = name + _ENDINGS[schema.type]
+    if schema.references:
+        # Columns and personal data are read from the text, which does not show what stands in other subjects.
+        fix = f"Write out {', '.join(each.name for each in schema.references)}."
+        raise FeedError.of([Fault(file, "references", "are not for a feed's schema, which stands alone.", fix)])
+    return _parsed(file, schema.text)
 
 
 @lru_cache(maxsize=4096)

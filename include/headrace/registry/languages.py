@@ -7,6 +7,7 @@ from functools import lru_cache
 from headrace.registry import avro, json_schema
 from headrace.registry.avro import AvroSchema
 from headrace.registry.errors import invalid_schema
+from headrace.registry.json_inline import inlined
 from headrace.registry.json_schema import JsonSchema
 from headrace.registry.schema import Incompatibility, InvalidSchema, Parsed
 
@@ -52,9 +53,15 @@ def parse(text: Text) -> Parsed:
         raise invalid_schema(f"Invalid schema of type {text.type}, details: {error}") from error
 
 
-def resolved(schema: Parsed) -> str:
-    """The text with its references written out, so that it stands alone; of JSON Schema, as it is kept."""
-    return schema.resolved if isinstance(schema, AvroSchema) else schema.canonical
+def resolved(text: Text) -> str:
+    """The text with its references written out, so that it stands alone, or a fault where that cannot be."""
+    schema = parse(text)
+    if isinstance(schema, AvroSchema):
+        return schema.resolved
+    try:
+        return inlined(text.text, dict(text.dependencies))
+    except InvalidSchema as error:
+        raise invalid_schema(f"Invalid schema of type {text.type}, details: {error}") from error
 
 
 def differences(reader: Parsed, writer: Parsed, *, is_lenient: bool) -> Sequence[Incompatibility]:

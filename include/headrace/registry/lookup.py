@@ -4,9 +4,9 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from headrace.registry.avro import AvroSchema
 from headrace.registry.config import Config
 from headrace.registry.errors import invalid_schema
-from headrace.registry.languages import resolved
 from headrace.registry.metadata import (
     merge_metadata,
     names_version,
@@ -15,7 +15,7 @@ from headrace.registry.metadata import (
     with_version,
     without_version,
 )
-from headrace.registry.references import parsed, pinned
+from headrace.registry.references import parsed, pinned, standalone
 from headrace.registry.registered import Registered
 from headrace.registry.rules import merge_rules, sorted_rules
 from headrace.registry.schema import Parsed, SchemaText
@@ -120,9 +120,7 @@ def _same_metadata(new: SchemaText, *, version: Registered) -> bool:
 def _same_text(tables: Tables, form: Canonical, *, version: Registered) -> bool:
     if form.schema.text == version.text:
         return True
-    if form.schema.type != "AVRO":
+    if not isinstance(form.parsed, AvroSchema):
         return False
     # In Avro the order of attributes means nothing, and Python compares mappings so.
-    has_references = bool(version.schema.references)
-    old = resolved(parsed(tables, version.subject, version.schema)) if has_references else version.text
-    return bool(json.loads(resolved(form.parsed)) == json.loads(old))
+    return bool(json.loads(form.parsed.resolved) == json.loads(standalone(tables, version)))

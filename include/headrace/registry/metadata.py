@@ -1,8 +1,9 @@
 """A schema's metadata: tags by path, properties, and the names of sensitive properties; all of them sorted."""
 
-import re
 from collections.abc import Mapping
 from typing import Any
+
+from headrace.registry.version import whole
 
 Metadata = Mapping[str, Any]
 # The property that ties a schema's content to its version number, so that the same text can be registered again.
@@ -54,5 +55,4 @@ def names_version(metadata: Metadata | None) -> bool:
 
 def version_in(metadata: Metadata | None) -> int | None:
     """The version that the metadata name, if they name one."""
-    text = properties(metadata).get(VERSION, "")
-    return int(text) if re.fullmatch(r"[+-]?[0-9]+", text) else None
+    return whole(properties(metadata).get(VERSION, ""))

@@ -1,18 +1,23 @@
 """The registry: every question and change of Confluent's API, over a store; knows no web."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
 from headrace.registry import administration, deletion, feeds, registration
 from headrace.registry.config import Config, ConfigUpdate
-from headrace.registry.errors import invalid_subject, schema_not_found, subject_not_found, version_not_found
-from headrace.registry.languages import resolved
+from headrace.registry.errors import (
+    RegistryFault,
+    invalid_subject,
+    schema_not_found,
+    subject_not_found,
+    version_not_found,
+)
 from headrace.registry.lookup import canonical, look_up
 from headrace.registry.metadata import properties
 from headrace.registry.mode import Mode
 from headrace.registry.page import ALL, MOST_SCHEMAS, Page
-from headrace.registry.references import parsed
+from headrace.registry.references import standalone
 from headrace.registry.registered import Registered, Use, Which
 from headrace.registry.registration import Asked, Gate, why_not
 from headrace.registry.rules import check_rules, has_type
@@ -23,6 +28,7 @@ from headrace.registry.subject import (
     ANY_CONTEXT,
     DEFAULT_CONTEXT,
     Qualified,
+    begins_with,
     can_be_registered,
     normalize,
     qualified,
@@ -75,7 +81,14 @@ class Registry:
             name = _named(tables, subject)
             sorts = normalize or bool(config_in_scope(tables, name).normalize)
             for each in _elsewhere(tables, name):
-                if found := look_up(tables, each, schema, normalize=sorts, deleted=deleted):
+                try:
+                    found = look_up(tables, each, schema, normalize=sorts, deleted=deleted)
+                except RegistryFault:
+                    # Another context may lack what the schema refers to.
+                    if each == name:
+                        raise
+                    continue
+                if found:
                     return found
             raise schema_not_found() if tables.has_subject(name, deleted=deleted) else subject_not_found(name)
 
@@ -143,16 +156,17 @@ class Registry:
         self,
         prefix: str = "",
         *,
+        also: Iterable[str] = (),
         which: Which = Which.LIVE,
         latest_only: bool = False,
         rule_type: str = "",
         page: Page = ALL,
     ) -> list[Registered]:
-        """The versions of the subjects that begin with a prefix, by subject and number."""
+        """The versions of the subjects that begin with a prefix and of some others, by subject and number."""
         begin, most = (0, None) if rule_type else page.within(MOST_SCHEMAS)
         with self.store.reading() as tables:
             listed = tables.latest_listed if latest_only else tables.listed
-            found = listed(prefix, which=which, begin=begin, most=most)
+            found = listed(prefix, also=also, which=which, begin=begin, most=most)
         if not rule_type:
             return found
         return page.of([each for each in found if has_type(each.schema.rule_set, rule_type)], most=MOST_SCHEMAS)
@@ -160,18 +174,24 @@ class Registry:
     def with_id(self, id_: int, *, subject: str = "") -> Registered:
         """A version that has an id, of the subject that is named where it has it."""
         with self.store.reading() as tables:
-            return _with_id(tables, id_, subject=subject)
+            found = _with_id(tables, id_, subject=subject)
+            if found is None:
+                raise schema_not_found(id_)
+            return found
 
-    def last_id(self, id_: int, *, subject: str = "") -> int:
-        """The highest id of the context that an id is found in."""
+    def last_id(self, subject: str) -> int:
+        """The highest id of the context that a subject is in."""
         with self.store.reading() as tables:
-            return tables.last_id(qualified(_with_id(tables, id_, subject=subject).subject).context)
+            return tables.last_id(qualified(subject).context)
 
     def uses_of_id(self, id_: int, *, subject: str = "", which: Which = Which.LIVE) -> list[Registered]:
         """The last version of each subject that has an id."""
         with self.store.reading() as tables:
-            context = qualified(_with_id(tables, id_, subject=subject).subject).context
-            return [each for each in tables.uses_of_id(context, id_) if which.includes(each.is_deleted)]
+            found = _with_id(tables, id_, subject=subject)
+            if found is None:
+                raise schema_not_found()
+            uses = tables.uses_of_id(qualified(found.subject).context, id_)
+            return [each for each in uses if which.includes(each.is_deleted)]
 
     def with_guid(self, guid: UUID) -> Registered:
         """A version that has a guid, of the default context where it is there."""
@@ -187,24 +207,20 @@ class Registry:
 
     def text(self, version: Registered, *, format_: str = "") -> str:
         """A version's text, as it is kept or with its references written out."""
-        if format_ != RESOLVED:
+        if format_ != RESOLVED or version.type != "AVRO":
             return version.text
         with self.store.reading() as tables:
-            return _standalone(tables, version)
-
-    def writers(self, subject: str) -> Mapping[int, str]:
-        """Every schema that a record may have been written with, by id, each standing alone; deleted versions too."""
-        with self.store.reading() as tables:
-            return {each.id: _standalone(tables, each) for each in tables.history(subject)}
+            return standalone(tables, version)
 
     # Settings and contexts
 
-    def aliases(self) -> Mapping[str, list[str]]:
-        """The subjects that stand for others, by those others."""
+    def aliases(self, prefix: str) -> Mapping[str, list[str]]:
+        """The subjects that begin with a prefix and stand for others, by those others."""
         found: dict[str, list[str]] = {}
         with self.store.reading() as tables:
             for subject, alias in tables.settings.aliases():
-                found.setdefault(within(subject, alias), []).append(subject)
+                if begins_with(subject, prefix):
+                    found.setdefault(within(subject, alias), []).append(subject)
         return found
 
     def config(self, subject: str = "", *, inherit: bool = False) -> Config:
@@ -245,11 +261,6 @@ def _named(tables: Tables, subject: str) -> str:
     return aliased(tables, normalize(subject))
 
 
-def _standalone(tables: Tables, version: Registered) -> str:
-    """A version's text with its references written out; one without any stands alone as it is."""
-    return resolved(parsed(tables, version.subject, version.schema)) if version.schema.references else version.text
-
-
 def _elsewhere(tables: Tables, subject: str) -> Iterator[str]:
     """The subject; then, where it names no context, those of the same name in the other contexts."""
     yield subject
@@ -260,7 +271,7 @@ def _elsewhere(tables: Tables, subject: str) -> Iterator[str]:
                 yield str(Qualified(context, asked.name))
 
 
-def _with_id(tables: Tables, id_: int, *, subject: str) -> Registered:
+def _with_id(tables: Tables, id_: int, *, subject: str) -> Registered | None:
     name = _named(tables, subject)
     asked = qualified(name)
     if asked.is_context:
@@ -270,6 +281,4 @@ def _with_id(tables: Tables, id_: int, *, subject: str) -> Registered:
         found = next(filter(None, candidates), None)
         if found is None and asked.is_default:
             found = tables.with_id(asked.context, id_)
-    if found is None:
-        raise schema_not_found(id_)
     return found

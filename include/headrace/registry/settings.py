@@ -25,7 +25,11 @@ class Settings:
 
     def aliases(self) -> list[tuple[str, str]]:
         """Each subject that stands for another, with that other as it was written."""
-        return self._rows("select subject, value ->> 'alias' from configs where value ->> 'alias' <> ''", [])
+        return self._rows(
+            "select subject, value ->> 'alias' from configs where value ->> 'alias' <> '' "
+            'order by subject collate "C"',
+            [],
+        )
 
     def set_config(self, subject: str, value: dict[str, Any]) -> None:
         self.connection.execute(

@@ -10,6 +10,7 @@ from headrace.database import Database
 from headrace.feed import SchemaType
 from headrace.registry.ddl import CREATE
 from headrace.registry.pool import Pool
+from headrace.registry.references import standalone
 from headrace.registry.registered import Registered, Which
 from headrace.registry.schema import SchemaText
 from headrace.registry.subject import ANY_CONTEXT
@@ -75,9 +76,9 @@ class Store:
     def latest(self) -> list[Registered]:
         """The last version, that is not deleted, of every subject."""
         with self.reading() as tables:
-            return tables.latest_listed(ANY_CONTEXT, which=Which.LIVE, begin=0, most=None)
+            return tables.latest_listed(ANY_CONTEXT, which=Which.LIVE)
 
     def writers(self, subject: str) -> Mapping[int, str]:
-        """Every schema that a record of this subject may have been written with, by id; deleted versions too."""
+        """Every schema that a record may have been written with, by id, each standing alone; deleted versions too."""
         with self.reading() as tables:
-            return {version.id: version.text for version in tables.history(subject)}
+            return {version.id: standalone(tables, version) for version in tables.history(subject)}

@@ -63,6 +63,16 @@ def context_prefix(context: str) -> str:
     return Qualified(bare if bare.startswith(".") else f".{bare}", "").prefix
 
 
+def begins_with(subject: str, prefix: str) -> bool:
+    """Whether a subject begins with a prefix: in its context, in any (`:*:`), or in all that begin so (`:.st`)."""
+    found, asked = qualified(subject), qualified(prefix)
+    if prefix.startswith(ANY_CONTEXT):
+        return found.name.startswith(asked.name)
+    if prefix.startswith(":.") and prefix.count(":") == 1:
+        return found.context.startswith(asked.context)
+    return found.context == asked.context and found.name.startswith(asked.name)
+
+
 def names_context(text: str) -> bool:
     return text.startswith((":.", ANY_CONTEXT))
 

@@ -1,6 +1,6 @@
 """The registry's tables, as one transaction sees them: every statement of SQL is here."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, LiteralString
 from uuid import UUID
@@ -52,23 +52,33 @@ class Tables:
         return self._many("where subject = %s and digest = %s order by version desc", [subject, digest_of(schema)])
 
     def listed(
-        self, prefix: str, *, which: Which = Which.ALL, begin: int = 0, most: int | None = None
+        self,
+        prefix: str,
+        *,
+        also: Iterable[str] = (),
+        which: Which = Which.ALL,
+        begin: int = 0,
+        most: int | None = None,
     ) -> list[Registered]:
-        """The versions of the subjects that begin with a prefix, some of them; `:*:` stands for any context."""
+        """The versions of the subjects that begin with a prefix and of some others; `:*:` stands for any context."""
         condition, values = _begins_with(prefix)
         statement = sql.SQL(
-            'where {} and is_deleted = any(%s) order by subject collate "C", version offset %s limit %s'
+            "where (({}) or subject = any(%s)) and is_deleted = any(%s) "
+            'order by subject collate "C", version offset %s limit %s'
         )
-        return self._many(statement.format(condition), [*values, which.states, begin, most])
+        return self._many(statement.format(condition), [*values, list(also), which.states, begin, most])
 
-    def latest_listed(self, prefix: str, *, which: Which, begin: int, most: int | None) -> list[Registered]:
+    def latest_listed(
+        self, prefix: str, *, also: Iterable[str] = (), which: Which, begin: int = 0, most: int | None = None
+    ) -> list[Registered]:
         """The last of them for each subject."""
         condition, values = _begins_with(prefix)
         statement = sql.SQL(
-            "where (subject, version) in (select subject, max(version) from versions where {} and is_deleted = any(%s) "
+            "where (subject, version) in (select subject, max(version) from versions "
+            "where (({}) or subject = any(%s)) and is_deleted = any(%s) "
             'group by subject) order by subject collate "C" offset %s limit %s'
         )
-        return self._many(statement.format(condition), [*values, which.states, begin, most])
+        return self._many(statement.format(condition), [*values, list(also), which.states, begin, most])
 
     def subjects(self, prefix: str) -> list[tuple[str, bool]]:
         """The subjects that begin with a prefix, each with whether all of its versions are deleted."""

@@ -31,14 +31,15 @@ def router(registry: Registry) -> APIRouter:
         latest_only: Annotated[Flag, Query(alias="latestOnly")] = False,
         rule_type: Annotated[str, Query(alias="ruleType")] = "",
     ) -> list[ToldSchema]:
+        names = registry.aliases(subject_prefix) if aliases else {}
         found = registry.schemas(
             subject_prefix,
+            also=names,
             which=which(deleted, only=False),
             latest_only=latest_only,
             rule_type=rule_type,
             page=paging,
         )
-        names = registry.aliases() if aliases else {}
         return [ToldSchema.of(each).model_copy(update={"aliases": names.get(each.subject) or None}) for each in found]
 
     @routes.get("/types", summary="List the types that are understood")
@@ -57,7 +58,7 @@ def router(registry: Registry) -> APIRouter:
         told = ToldSchema.of(found, registry.text(found, format_=format_)).without("id")
         if reference_format == QUALIFIED:
             told = told.with_qualified_references()
-        return told.model_copy(update={"max_id": registry.last_id(id_, subject=subject)}) if fetch_max_id else told
+        return told.model_copy(update={"max_id": registry.last_id(found.subject)}) if fetch_max_id else told
 
     @routes.get("/ids/{id_}/schema", summary="Get the schema of an id alone", response_class=Answer)
     def text_by_id(id_: int, subject: str = "", format_: Annotated[str, Query(alias="format")] = "") -> Response:
