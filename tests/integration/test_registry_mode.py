@@ -101,6 +101,13 @@ CASES: dict[str, list[Step]] = {
         ("GET /schemas/ids/100", None, 200, {"schema": A["schema"]}),
         ("POST /subjects/t/versions", C, 200, {"id": 101, "version": 1}),
     ],
+    "where the last id or version is taken, there is no next one": [
+        ("PUT /mode/s", {"mode": "IMPORT"}, 200, ...),
+        (f"POST {V}", {**A, "id": 2**31 - 1, "version": 2**31 - 1}, 200, ...),
+        (f"POST {V}", {**B, "id": 1}, 422, 42205),
+        ("POST /subjects/t/versions", B, 422, 42205),
+        ("POST /subjects/:.c:t/versions", B, 200, {"id": 1}),
+    ],
     "an import without an id only gets what is there": [
         ("PUT /mode", {"mode": "IMPORT"}, 200, ...),
         (f"POST {V}", A, 422, (42205, "Subject s in context  is not in read-write mode")),

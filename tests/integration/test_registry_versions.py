@@ -20,6 +20,8 @@ def marked(version: int) -> dict[str, Any]:
     return {"metadata": {"properties": {"confluent:version": str(version)}}}
 
 
+REFERS = "whole.avsc: references are not for a feed's schema, which stands alone. Write out Part."
+
 CASES: dict[str, list[Step]] = {
     "a new schema gets version 1 and id 1": [
         (f"POST {V}", A, 200, {"id": 1, "version": 1, "schemaType": "AVRO", "guid": ..., "schema": A["schema"]}),
@@ -66,7 +68,7 @@ CASES: dict[str, list[Step]] = {
         (f"POST {V}", A, 200, ...),
         *[
             (f"GET {V}/{bad}", None, 422, (42202, NO_VERSION.format(bad)))
-            for bad in ("0", "-2", "first", "1.5", "9" * 11)
+            for bad in ("0", "-2", "first", "1.5", "9" * 11, "1_0", "9" * 5000)
         ],
         (f"DELETE {V}/0", None, 422, 42202),
         (f"GET {V}/x/schema", None, 422, 42202),
@@ -157,6 +159,7 @@ CASES: dict[str, list[Step]] = {
         ("POST /subjects/s", A, 200, {"version": 1, "metadata": ABSENT}),
         ("POST /subjects/s", {**A, **marked(1)}, 200, {"version": 1, "metadata": ABSENT}),
         ("POST /subjects/s", {**A, **marked(2)}, 200, {"version": 2, **marked(2)}),
+        ("POST /subjects/s", {**A, **marked(10**4000)}, 404, 40403),
         (f"DELETE {V}/1", None, 200, 1),
         ("POST /subjects/s", A, 200, {"version": 2, **marked(2)}),
         (f"POST {V}", A, 200, {"id": 2, "version": 2}),
@@ -211,6 +214,17 @@ CASES: dict[str, list[Step]] = {
             {"schema": '{"type":"record","name":"O","fields":[{"name":"id","type":"string"}],"feed":{"key":["id"]}}'},
             200,
             {"id": 1},
+        ),
+        ("POST /subjects/part/versions", avro("Part"), 200, {"id": 2}),
+        (
+            "POST /subjects/whole-value/versions",
+            {
+                "schema": '{"type":"record","name":"W","fields":[{"name":"id","type":"string"},'
+                '{"name":"part","type":"Part"}],"feed":{"key":["id"]}}',
+                "references": [{"name": "Part", "subject": "part", "version": 1}],
+            },
+            422,
+            (42201, f"Invalid schema of type AVRO, details: {REFERS}"),
         ),
     ],
 }

@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 from registry_desk import Desk, Step, avro
 
+from headrace.registry.bodies import MOST_BYTES
+
 V1, ANY, JSON = "application/vnd.schemaregistry.v1+json", "application/vnd.schemaregistry+json", "application/json"
 A = avro("R", "a")
 
@@ -12,6 +14,7 @@ CASES: dict[str, list[Step]] = {
     "that it is there": [("GET /", None, 200, {}), ("POST /", {}, 200, {})],
     "what it is": [
         ("GET /v1/metadata/version", None, 200, {"version": "8.0.0", "commitId": ...}),
+        ("GET /v1/metadata/deployment", None, 200, {"attributes": []}),
         ("GET /v1/metadata/id", None, 200, {"scope": {"path": [], "clusters": {"schema-registry-cluster": ...}}}),
     ],
     "paths that are none": [
@@ -20,6 +23,9 @@ CASES: dict[str, list[Step]] = {
         ("PATCH /subjects", None, 405, (405, "HTTP 405 Method Not Allowed")),
         ("DELETE /schemas/ids/1", None, 405, 405),
         ("GET /subjects?offset=x", None, 404, 404),
+        ("GET /schemas?offset=99999999999999999999", None, 404, 404),
+        ("GET /subjects//versions", None, 404, (404, "HTTP 404 Not Found")),
+        ("GET " + "/contexts/c" * 3000, None, 405, 405),
         ("GET /schemas/ids/99999999999", None, 404, 40403),
     ],
     "a slash at the end changes nothing": [
@@ -52,6 +58,12 @@ CASES: dict[str, list[Step]] = {
         ),
         ("GET /subjects/s/versions/1", None, 200, ...),
         ("POST /subjects/s/versions", avro("R", "f", {"name": "g", "type": "string"}), 409, 40901),
+    ],
+    "what can be got can be asked about": [
+        ("POST /subjects/s/versions", A, 200, {"id": 1}),
+        ("HEAD /subjects/s/versions/1", None, 200, ...),
+        ("HEAD /subjects/t/versions/1", None, 404, ...),
+        ("HEAD /compatibility/subjects/s/versions", None, 405, ...),
     ],
     "its own description": [("GET /openapi.json", None, 200, {"openapi": ...})],
 }
@@ -109,6 +121,38 @@ def test_a_body_is_taken_in_the_types_that_are_json(desk: Desk, sent: str | None
 def test_a_body_that_is_not_json_is_a_bad_request(desk: Desk) -> None:
     answer = desk.client.post("/subjects/s/versions", content=b"{", headers={"content-type": JSON})
     assert (answer.status_code, answer.json()["error_code"]) == (400, 400)
+
+
+@pytest.mark.parametrize("chunks", [[b'{"schema": "' + b" " * MOST_BYTES], [b" " * 2**20] * 5])
+def test_a_body_that_is_too_large_is_not_read_to_its_end(desk: Desk, chunks: list[bytes]) -> None:
+    answer = desk.client.post("/subjects/s/versions", content=iter(chunks), headers={"content-type": JSON})
+    assert (answer.status_code, answer.json()["error_code"]) == (413, 413)
+
+
+@pytest.mark.parametrize("depth", [100, 400, 700, 100_000])
+@pytest.mark.parametrize("query", ["", "?normalize=true"])
+@pytest.mark.parametrize(
+    ("type_", "begin", "end"),
+    [
+        ("AVRO", '{"type":"array","items":', "}"),
+        ("JSON", '{"properties":{"a":', "}}"),
+        ("JSON", '{"x-other":', "}"),
+    ],
+)
+def test_what_is_nested_too_deeply_is_refused_and_no_fault_of_the_server(
+    desk: Desk, type_: str, begin: str, end: str, query: str, depth: int
+) -> None:
+    inner = '"int"' if type_ == "AVRO" else "{}"
+    schema = {"schema": begin * depth + inner + end * depth, "schemaType": type_}
+    for path in (f"/subjects/s/versions{query}", "/subjects/s", "/compatibility/subjects/s/versions"):
+        assert desk.client.post(path, json=schema).status_code in (200, 404, 422), path
+
+
+def test_the_manual_tells_every_route_and_fetches_nothing_from_elsewhere(desk: Desk) -> None:
+    page = desk.client.get("/docs", headers={"accept": "text/html,*/*;q=0.8"})
+    assert page.headers["content-type"].startswith("text/html")
+    assert "//" not in page.text
+    assert all(path in page.text for path in desk.ask("GET /openapi.json").json()["paths"])
 
 
 def test_every_route_is_described(desk: Desk) -> None:

@@ -84,7 +84,8 @@ def test_a_version_can_stand_in_the_metadata() -> None:
     assert marked == {"properties": {"a": "1", "confluent:version": "3"}}
     assert version_in(marked) == 3
     assert without_version(marked) == {"properties": {"a": "1"}}
-    assert version_in({"properties": {"confluent:version": "x"}}) is None
+    for none in ("x", "1_0", "9" * 5000, str(2**31)):
+        assert version_in({"properties": {"confluent:version": none}}) is None
     assert version_in(None) is without_version(None) is None
 
 

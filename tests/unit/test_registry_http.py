@@ -40,6 +40,7 @@ from headrace.registry.registered import Which
         ("/contexts/.c/schemas/types", "", "/schemas/types", ""),
         ("/contexts/.c/contexts", "", "/contexts", ""),
         ("/contexts/.c/contexts/.d/subjects/s", "", "/subjects/:.d:s", ""),
+        ("/contexts/.c" * 5000 + "/subjects/s", "", "/subjects/:.c:s", ""),
     ],
 )
 def test_a_path_with_a_context_is_one_without(path: str, query: str, meant: str, asked: str) -> None:

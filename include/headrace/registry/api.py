@@ -11,7 +11,9 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 
 from headrace.registry import feed_routes
+from headrace.registry.bodies import Bounded
 from headrace.registry.errors import Code, RegistryFault
+from headrace.registry.manual import manual
 from headrace.registry.media import Answer, Media, refusal
 from headrace.registry.paths import Paths
 from headrace.registry.registry import Registry
@@ -30,12 +32,16 @@ def application(registry: Registry, *, routers: Sequence[APIRouter] = ()) -> Fas
         version=server.COMPATIBLE,
         default_response_class=Answer,
         redirect_slashes=False,
-        middleware=[Middleware(Paths), Middleware(Media)],
+        # FastAPI's own pages are made by scripts from elsewhere.
+        docs_url=None,
+        redoc_url=None,
+        middleware=[Middleware(Paths), Middleware(Media), Middleware(Bounded)],
         exception_handlers=dict.fromkeys(REFUSED, refuse),
     )
     made = [resource.router(registry) for resource in RESOURCES]
     for router in (server.router(), *made, feed_routes.router(registry.store.latest), *routers):
         app.include_router(router)
+    app.add_api_route("/docs", lambda: manual(app.openapi()), include_in_schema=False)
     return app
 
 
@@ -45,6 +51,7 @@ REFUSED: Sequence[type[Exception]] = (
     HTTPException,
     psycopg.Error,
     UnicodeEncodeError,
+    RecursionError,
     Exception,
 )
 
@@ -58,7 +65,7 @@ async def refuse(request: Request, error: Exception) -> Answer:
             return _unread(error)
         case RegistryFault():
             return _told(error)
-        case psycopg.Error() | UnicodeEncodeError():
+        case psycopg.Error() | UnicodeEncodeError() | RecursionError():
             return _told(_fault(error))
     # The server logs it, with its trace.
     return Answer({"error_code": 500, "message": "Internal Server Error"}, 500)
@@ -73,6 +80,10 @@ def _fault(error: Exception) -> RegistryFault:
     match error:
         case psycopg.errors.LockNotAvailable():
             return RegistryFault(Code.TIMED_OUT, "Others are writing to the registry for too long; try again.")
+        case psycopg.errors.NumericValueOutOfRange():
+            return RegistryFault(Code.NOT_PERMITTED, "All ids of the context, or versions of the subject, are used up.")
+        case RecursionError():
+            return RegistryFault(Code.INVALID_SCHEMA, "The schema is nested too deeply.")
         case psycopg.DataError() | UnicodeEncodeError():
             return RegistryFault(
                 Code.INVALID_SCHEMA, "NUL, or half a surrogate pair, is no character that can be kept."

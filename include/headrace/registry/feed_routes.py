@@ -8,6 +8,7 @@ from headrace.registry import feeds
 from headrace.registry.errors import Code, RegistryFault
 from headrace.registry.feeds import FeedMetadata
 from headrace.registry.registered import Registered
+from headrace.registry.requests import Name
 
 
 def router(latest: Callable[[], Iterable[Registered]]) -> APIRouter:
@@ -19,7 +20,7 @@ def router(latest: Callable[[], Iterable[Registered]]) -> APIRouter:
         return list(feeds.known(latest()).values())
 
     @routes.get("/feeds/{name}", summary="One feed")
-    def one(name: str) -> FeedMetadata:
+    def one(name: Name) -> FeedMetadata:
         known = feeds.known(latest())
         if name not in known:
             raise RegistryFault(Code.FEED_NOT_FOUND, f"Feed '{name}' not found.")

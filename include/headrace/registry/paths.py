@@ -9,7 +9,10 @@ from headrace.registry.subject import context_prefix, names_context
 
 
 class Paths:
-    """Middleware that hands on paths still encoded, without a trailing slash, and with contexts moved into subjects."""
+    """Middleware that hands on paths still encoded, without a trailing slash, and with contexts moved into subjects.
+
+    What can be got can be asked about: HEAD is GET, whose body the web server keeps back.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -25,16 +28,19 @@ class Paths:
         except ValueError as error:
             await JSONResponse({"error_code": 400, "message": str(error)}, 400)(scope, receive, send)
             return
-        await self.app({**scope, "path": root + path, "query_string": query.encode("latin-1")}, receive, send)
+        method = "GET" if scope["method"] == "HEAD" else scope["method"]
+        read = {**scope, "method": method, "path": root + path, "query_string": query.encode("latin-1")}
+        await self.app(read, receive, send)
 
 
 def moved(path: str, query: str) -> tuple[str, str]:
     """`/contexts/C/subjects/S` as `/subjects/:.C:S`, and so for every other path that begins with a context."""
     parts = path.strip("/").split("/")
+    # Of several contexts the last one counts.
+    while parts[:3:2] == ["contexts", "contexts"]:
+        parts = parts[2:]
     if parts[0] != "contexts" or len(parts) == 1:
         return "/" + "/".join(parts), query
-    if parts[2:3] == ["contexts"]:
-        return moved("/" + "/".join(parts[2:]), query)
     prefix = context_prefix(unquote(parts[1]))
     rest = _within(parts[2:], prefix)
     return "/" + "/".join(rest or ["contexts", prefix]), _query(rest, query, prefix=prefix)

@@ -64,6 +64,6 @@ class SentMode(Entity):
     mode: str | None = None
 
 
-def page(offset: Annotated[int, Query()] = 0, limit: Annotated[int, Query()] = -1) -> Page:
+def page(offset: Annotated[Number, Query()] = 0, limit: Annotated[Number, Query()] = -1) -> Page:
     """The page that a query asks for."""
     return Page(offset, limit)

@@ -24,4 +24,8 @@ def router() -> APIRouter:
     def version() -> dict[str, str]:
         return {"version": COMPATIBLE, "commitId": "headrace"}
 
+    @routes.get("/v1/metadata/deployment", summary="Get the attributes of the server's deployment")
+    def deployment() -> dict[str, list[str]]:
+        return {"attributes": []}
+
     return routes
