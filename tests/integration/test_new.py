@@ -131,6 +131,16 @@ def test_a_connection_that_airflow_does_not_have_is_told(folder: Path, stack: An
     assert str(refused.exception) == "Airflow has no connection shop_dv. Add it under Admin, Connections."
 
 
+@pytest.mark.parametrize("command", [["new", "orders", "--from-subject", "orders-value"], ["register", "--dry-run"]])
+def test_a_registry_whose_database_does_not_answer_is_told(
+    folder: Path, stack: Any, monkeypatch: pytest.MonkeyPatch, command: list[str]
+) -> None:
+    nowhere = {"conn_type": "postgres", "host": "127.0.0.1", "port": 1, "schema": "x", "login": "x"}
+    monkeypatch.setenv("AIRFLOW_CONN_HEADRACE_REGISTRY_STORE", json.dumps(nowhere))
+    refused = CliRunner().invoke(app, command)
+    assert str(refused.exception).startswith("the registry's database does not answer: ")
+
+
 def test_a_database_that_does_not_answer_is_told_without_its_password(folder: Path, stack: Any) -> None:
     refused = run("orders", "--from-table", "postgresql://me:hunter2@127.0.0.1:1/x", "public.orders")
     assert "does not answer" in str(refused.exception)

@@ -447,8 +447,6 @@ def test_what_lint_would_refuse_is_not_written(folder: Path) -> None:
     refused = run("clicks", "--from-records", "-", given=deep)
     assert refused.exit_code == 1
     assert "the schema is nested too deeply" in str(refused.exception)
-        "clicks.json:  ", "clicks.json: "
-    )
     assert not folder.exists()
 
 

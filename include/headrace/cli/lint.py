@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from headrace import feed
+from headrace import feed, layout
 from headrace.errors import RegistryError, SettingsError
 from headrace.fault import Fault, Severity
 from headrace.registry.compatibility import Level
@@ -107,9 +107,15 @@ def _since_registered(paths: Sequence[Path]) -> Iterator[Fault]:
 def _registry() -> "httpx.Client":
     # Airflow logs to standard output, which belongs to our own answer.
     with contextlib.redirect_stdout(sys.stderr):
+        from airflow.sdk.exceptions import AirflowNotFoundException
+
         from headrace.airflow.hooks import RegistryHook
 
-        return RegistryHook().address.client()
+        try:
+            return RegistryHook().address.client()
+        except AirflowNotFoundException as error:
+            fix = "Add it under Admin, Connections, or set AIRFLOW_CONN_HEADRACE_REGISTRY."
+            raise SettingsError(f"Airflow has no connection {layout.REGISTRY_CONNECTION}. {fix}") from error
 
 
 def _show(faults: Sequence[Fault], *, checked: int) -> None:

@@ -14,6 +14,7 @@ from rich.markup import escape
 
 from headrace import feed as feeds
 from headrace import layout
+from headrace.cli.register import answering
 from headrace.errors import FeedError, RegistryError
 from headrace.fault import nearest
 from headrace.feed import SUFFIXES, Feed, SchemaType
@@ -180,7 +181,7 @@ def _table(database: str, name: str) -> table.Table:
 
 
 def _registered(name: str, wanted: str, said: Said) -> Starter:
-    with contextlib.redirect_stdout(sys.stderr):
+    with contextlib.redirect_stdout(sys.stderr), answering():
         from headrace.airflow import connections
 
         latest = {version.subject: version for version in connections.registry().latest()}

@@ -3,7 +3,7 @@
 import contextlib
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from headrace import feed
+from headrace.errors import RegistryError
 from headrace.feed import Feed
 from headrace.settings import Settings
 
@@ -31,12 +32,17 @@ def register(
 ) -> None:
     """Register feed files: a version in the schema registry, and the topic if the broker has none.
 
-    Each file is on its own: one that is wrong, or not compatible with what is registered, keeps no other back. Doing so
-    again changes nothing. Exit code 1: a file was refused. Example: headrace register schemas/orders.avsc
+    Each file is on its own: one that is wrong, or not compatible with what is
+    registered, keeps no other back. Doing so again changes nothing.
+
+    \b
+    Exit code 0: all are registered. 1: a file was refused, or a server does not
+    answer. 2: a wrong option, or a file that is not there.
+    Example: headrace register schemas/orders.avsc
     """
-    feeds, faulty = _read(files or feed.files(Settings().schemas))
+    feeds, faulty = _read(files or _folder(Settings().schemas))
     # Airflow logs to standard output, which belongs to our own answer.
-    with contextlib.redirect_stdout(sys.stderr):
+    with contextlib.redirect_stdout(sys.stderr), answering():
         done = _register(feeds, dry_run=dry_run)
     if json_:
         print(json.dumps([*map(_as_json, done), *({"feed": name, "reasons": [why]} for name, why in faulty.items())]))
@@ -44,6 +50,23 @@ def register(
         _show(done, faulty, dry_run=dry_run)
     if faulty or not all(each.is_good for each in done):
         sys.exit(1)
+
+
+def _folder(schemas: Path) -> list[Path]:
+    if not schemas.is_dir():
+        raise typer.BadParameter(f"{schemas} is no folder. Name files, or set HEADRACE_SCHEMAS.")
+    return feed.files(schemas)
+
+
+@contextlib.contextmanager
+def answering() -> Iterator[None]:
+    """Around what asks the registry's database: that it does not answer is an error like others."""
+    from psycopg import OperationalError
+
+    try:
+        yield
+    except OperationalError as error:
+        raise RegistryError(f"the registry's database does not answer: {error}") from error
 
 
 def _read(paths: Sequence[Path]) -> tuple[list[Feed], dict[str, str]]:
