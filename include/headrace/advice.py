@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from difflib import get_close_matches
 from typing import Any
 
-from headrace.fault import Fault
+from headrace.fault import Fault, show
 from headrace.feed import Feed
 from headrace.field import Field
 
@@ -20,6 +20,7 @@ PERSONAL = re.compile(
 )
 """What fields that hold personal data are called."""
 
+DRAFT = re.compile(r"https?://json-schema\.org/(draft-0[467]/|draft/(2019-09|2020-12)/)?schema#?")
 NOTES = ("name", "type", "doc", "default", "order", "aliases", "pii")
 """What an Avro field may say; other attributes are allowed, and read by nobody here."""
 
@@ -97,4 +98,12 @@ def notes(feed: Feed) -> Iterator[Fault]:
                 yield Fault("", field.path, message, f'Did you mean "{known[0]}"?', note, severity="warning")
 
 
-RULES: tuple[Rule, ...] = (owner, keys, no_order, clocks, partition, personal, notes)
+def draft(feed: Feed) -> Iterator[Fault]:
+    named = feed.schema.get("$schema")
+    if feed.schema_type == "JSON" and isinstance(named, str) and not DRAFT.fullmatch(named):
+        message = f"is {show(named)}, which is none of the drafts 4, 6, 7, 2019-09 and 2020-12: it is read as draft 7."
+        fix = 'Write "https://json-schema.org/draft/2020-12/schema", for example.'
+        yield Fault("", "$schema", message, fix, named, severity="warning")
+
+
+RULES: tuple[Rule, ...] = (draft, owner, keys, no_order, clocks, partition, personal, notes)

@@ -52,6 +52,11 @@ def _written(schema: Schema) -> Iterator[tuple[int, Schema]]:
             yield place, field
 
 
+def defines(field: Any) -> bool:
+    """Whether a field defines a type that others may refer to by its name."""
+    return isinstance(field, dict) and any(True for _ in _named(field.get("type"), ""))
+
+
 def _named(type_: Any, namespace: str) -> Iterator[tuple[str, Schema]]:
     """Every type that has a name, by its short and by its full one."""
     for member in _members(type_):

@@ -1,27 +1,21 @@
 """Lint: everything that is wrong, or will be regretted, in feed files: alone, beside each other, and as changes."""
 
-import json
-import re
+import os
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from headrace import advice, change, feed, position, rules
+from headrace import advice, change, feed, position
 from headrace.change import Earlier
-from headrace.column_kind import column_kind
-from headrace.columns import Column, columns
 from headrace.declaration import Check
-from headrace.errors import FeedError
 from headrace.expectations import Expectation, expectations, named_columns
 from headrace.fault import Fault, nearest
 from headrace.feed import Feed, Read
 from headrace.registry.compatibility import Level
-from headrace.registry.languages import LANGUAGES
-from headrace.registry.schema import InvalidSchema, Parsed
+from headrace.registry.schema import InvalidSchema
+from headrace.schema_faults import parsed, schema_faults
 
-PLACED = re.compile(r"#?(?P<path>/\S*?):? (?P<message>.*)", re.DOTALL)
-"""How a schema's parser says where it stopped."""
 SHAPE = {"type", "fields", "properties"}
 """Where a schema that holds no fields is told to be wrong: there is nothing more to say about it."""
 
@@ -38,7 +32,8 @@ def lint(paths: Sequence[Path]) -> list[Fault]:
 def placed(path: Path, faults: Iterable[Fault]) -> list[Fault]:
     """Faults with the file as the caller calls it, and the line that each is about."""
     found = list(faults)
-    text = path.read_text(encoding="utf-8", errors="replace") if found and path.is_file() else ""
+    readable = path.is_file() and os.access(path, os.R_OK)
+    text = path.read_text(encoding="utf-8", errors="replace") if found and readable else ""
     lines = position.lines(text)
     return [replace(each, file=str(path), line=each.line or position.nearest(lines, each.path)) for each in found]
 
@@ -48,7 +43,7 @@ def check(read: Read) -> list[Fault]:
     if read.feed is None:
         return list(read.faults)
     told = {fault.path for fault in read.faults}
-    more = [] if told & SHAPE else _schema_faults(read.feed)
+    more = [] if told & SHAPE else schema_faults(read.feed)
     more += [*_expectation_faults(read.feed), *advice.advice(read.feed)]
     # What is wrong already needs no second opinion.
     return [*read.faults, *(fault for fault in more if not _is_told(fault.path, told))]
@@ -57,43 +52,6 @@ def check(read: Read) -> list[Fault]:
 def _is_told(path: str, told: Collection[str]) -> bool:
     """Whether a place, or what it stands in, is told to be wrong already."""
     return any(path == each or path.startswith(f"{each}.") for each in told if each)
-
-
-def _schema_faults(feed: Feed) -> list[Fault]:
-    """What the schema's own language refuses; else the fields that cannot be columns, or not those asked for."""
-    try:
-        parsed(feed)
-        return list(_kind_faults(feed, columns(feed)))
-    except InvalidSchema as error:
-        placed = PLACED.fullmatch(str(error))
-        path, message = (placed["path"], placed["message"]) if placed else ("", str(error))
-        return [Fault("", change.dotted(path), message)]
-    except FeedError as error:
-        return [_column_fault(fault, feed) for fault in error.faults]
-
-
-def _kind_faults(feed: Feed, found: Sequence[Column]) -> Iterator[Fault]:
-    """What the rules find when they know each column, for fields whose kind the text alone did not tell."""
-    kinds = {column.name: column_kind(column.type) for column in found}
-    told = {field.name: field for field in feed.fields}
-    known = {name: replace(field, kind=kinds.get(name, field.kind)) for name, field in told.items()}
-    before = list(rules.faults(feed.declaration, told))
-    for fault in rules.faults(feed.declaration, known):
-        if fault not in before:
-            yield replace(fault, path=f"{feed.attribute}.{fault.path}")
-
-
-def _column_fault(fault: Fault, feed: Feed) -> Fault:
-    """A column's fault where the file has its field: columns go by names, and name what is inside them too."""
-    inside = fault.path.rstrip(":")
-    name = re.split(r"\W", inside)[0]
-    found = [field.path for field in feed.fields if field.name == name]
-    return replace(fault, path=found[0], message=f'the field "{inside}" {fault.message}') if found else fault
-
-
-def parsed(feed: Feed) -> Parsed:
-    """The feed's schema in its own language; raises when it is none."""
-    return LANGUAGES[feed.schema_type].new(json.dumps(feed.schema), {})
 
 
 def _expectation_faults(feed: Feed) -> Iterator[Fault]:

@@ -134,6 +134,55 @@ def test_a_broken_schema_hides_neither_faults_nor_warnings_elsewhere() -> None:
     ]  # fmt: skip
 
 
+def test_every_broken_field_is_told_at_once() -> None:
+    wide = {"type": "bytes", "logicalType": "decimal", "precision": 50}
+    broken = [
+        {"name": "a", "type": "lnog"},
+        {"name": "b", "type": "int", "default": "x"},
+        {"name": "c"},
+        {"type": "int"},
+    ]
+    found = told(avro(*broken, {"name": "d", "type": wide}))
+    assert [each.split()[1] for each in found] == [
+        "fields.4",
+        "fields.5",
+        "fields.2.type",
+        "fields.3.default",
+        "fields.6",
+    ]
+
+
+def test_what_a_broken_field_defines_is_not_told_to_be_missing() -> None:
+    lines = {"type": "record", "name": "Line", "fields": [{"name": "n", "type": "lnog"}]}
+    found = told(avro({"name": "first", "type": lines}, {"name": "second", "type": "Line"}))
+    assert [each.split()[1] for each in found] == ["fields.2.type.fields.0.type"]
+
+
+def test_every_broken_property_is_told_at_once_with_the_nearest_type() -> None:
+    properties = {"id": {"type": "strin"}, "a": {"minLength": -1}, "b": {"$ref": "other.json"}, "c": {"type": "string"}}
+    declared = {"owner": "web", "key": ["id"], "merge": "append"}
+    schema = {"type": "object", "properties": properties, "required": ["id"], "x-feed": declared}
+    found = told(json.dumps(schema), "clicks.json")
+    assert 'error properties.id.type is "strin", which is no type of JSON Schema. Did you mean "string"?' in found
+    assert any(each.startswith("error properties.a.minLength is not of JSON Schema draft 7") for each in found), found
+
+
+@pytest.mark.parametrize(
+    ("draft", "known"),
+    [
+        ("http://json-schema.org/draft-04/schema#", True), ("http://json-schema.org/draft-06/schema", True),
+        ("http://json-schema.org/draft-07/schema#", True), ("https://json-schema.org/draft/2019-09/schema", True),
+        ("https://json-schema.org/draft/2020-12/schema", True), ("http://json-schema.org/draft-03/schema#", False),
+        ("https://example.org/mine", False),
+    ],
+)  # fmt: skip
+def test_a_draft_that_is_not_known_is_told(draft: str, known: bool) -> None:
+    declared = {"owner": "web", "key": ["id"], "merge": "append"}
+    schema = {"$schema": draft, "properties": {"id": {"type": "string"}}, "required": ["id"], "x-feed": declared}
+    found = told(json.dumps(schema), "clicks.json")
+    assert [each.startswith("warning $schema is") for each in found] == ([] if known else [True])
+
+
 def test_what_no_json_schema_could_be_is_told() -> None:
     schema = {"type": "object", "properties": {"id": {"type": "strin"}}, "required": ["id"], "x-feed": {"key": ["id"]}}
     found = told(json.dumps(schema), "clicks.json")
