@@ -15,6 +15,8 @@ from headrace.fault import Fault, show
 from headrace.feed import Feed
 from headrace.registry.compatibility import Level
 from headrace.registry.schema import Incompatibility, Parsed
+from headrace.share import share
+from headrace.warehouses.postgres_types import column_type
 
 REASON = re.compile(
     r"""\{errorType:["'](?P<type>\w+)["'], description:["'](?P<description>.*?)["']"""
@@ -62,11 +64,47 @@ def declared_faults(feed: Feed, earlier: Earlier) -> Iterator[Fault]:
     if feed.declaration.delete != before.declaration.delete:
         message = f"is not what it was in {earlier.origin}: rows that are merged already stay as they are."
         yield Fault("", f"{feed.attribute}.delete", message, severity="warning")
+    yield from _drained_faults(feed, earlier)
     for field in feed.fields:
         if field.name in before.personal and not field.pii:
             message = f'the field "{field.name}" was personal in {earlier.origin}: now every warehouse gets it.'
             fix = "Put its pii back, unless that is meant."
             yield Fault("", field.path, message, fix, field.name, severity="warning")
+
+
+def _drained_faults(feed: Feed, earlier: Earlier) -> Iterator[Fault]:
+    """What was drained is in the archive for good; what was not should have been from the start."""
+    now, then = (each.declaration.topic.drains for each in (feed, earlier.feed))
+    path = f"{feed.attribute}.topic.drains"
+    if then and (now is None or now.topic != then.topic):
+        message = f'named the topic "{then.topic}" in {earlier.origin}: the archive\'s older records are decoded by it.'
+        yield Fault("", path, message, "Put it back.", then.topic)
+    elif now and not then:
+        message = (
+            f"is not in {earlier.origin}: tombstones that are archived already delete nothing of the drained topic."
+        )
+        yield Fault(
+            "", path, message, "Fine in a feed that has had none; else drain in a new feed.", severity="warning"
+        )
+
+
+def warehouse_faults(feed: Feed, earlier: Earlier) -> Iterator[Fault]:
+    """Columns of another type than a warehouse's table has: a load adds columns, and changes none."""
+    declared, before = feed.declaration.warehouses, earlier.feed.declaration.warehouses
+    try:
+        shares = {name: (share(earlier.feed, name), share(feed, name)) for name in declared if name in before}
+    except FeedError:
+        # The field that can be no column is told as such; there is nothing to compare.
+        return
+    for name, (old, new) in shares.items():
+        then, now = ({each: column_type(type_) for each, type_ in one.types.items()} for one in (old, new))
+        for column in now:
+            if column in then and then[column] != now[column]:
+                message = f'has "{column}" as {then[column]} since {earlier.origin}, and it is {now[column]} now.'
+                fix = (
+                    "A load changes no column: change it there first, or drop it there and the next load adds it anew."
+                )
+                yield Fault("", f"{feed.attribute}.warehouses.{name}", message, fix, column, severity="warning")
 
 
 def schema_faults(feed: Feed, new: Parsed, *, old: Parsed, origin: str, level: Level) -> list[Fault]:

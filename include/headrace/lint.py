@@ -124,6 +124,7 @@ def _declared(now: Feed, earlier: Earlier) -> Iterator[Fault]:
     # A file of another name has tables of its own, and a schema that somebody else registered declares nothing.
     if now.name == earlier.feed.name and earlier.feed.attribute in earlier.feed.schema:
         yield from change.declared_faults(now, earlier)
+        yield from change.warehouse_faults(now, earlier)
 
 
 def refusals(now: Feed, earlier: Earlier, *, level: Level) -> list[Fault]:

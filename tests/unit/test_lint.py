@@ -40,6 +40,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "lint.md").read_text(encoding="utf-8")
 ID = {"name": "order_id", "type": "string"}
 REVISION = {"name": "revision", "type": "long"}
+DRAINS = {"drains": {"topic": "old_orders"}}
 DURATION = {"type": "fixed", "name": "Lasts", "size": 12, "logicalType": "duration"}
 PRICE = {"name": "price", "type": "long"}
 AT = {"name": "created_at", "type": {"type": "long", "logicalType": "timestamp-millis"}}
@@ -450,6 +451,29 @@ def test_a_change_that_may_not_be_is_told_without_a_server(repository: Path, tex
 def test_a_change_that_may_be_is_let_through(repository: Path, text: str) -> None:
     (repository / "orders.avsc").write_text(text)
     assert run("--against-git", "HEAD") == (0, "1 file, 0 errors, 0 warnings\n")
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "said"),
+    [
+        ({"topic": DRAINS}, {}, ["error feed.topic.drains", 'named the topic "old_orders" in HEAD']),
+        ({"topic": DRAINS}, {"topic": {"drains": {"topic": "others"}}}, ["error feed.topic.drains", "Put it back."]),
+        ({}, {"topic": DRAINS}, ["warning feed.topic.drains", "tombstones that are archived already"]),
+        (
+            {"warehouses": {"finance": {}}},
+            {"warehouses": {"finance": {"mask": {"price": "hash"}}}},
+            ["warning feed.warehouses.finance", 'has "price" as bigint since HEAD, and it is text now'],
+        ),
+        ({"warehouses": {"finance": {}}}, {"warehouses": {"finance": {"drop": ["price"]}, "web": {}}}, []),
+    ],
+)
+def test_what_a_declaration_may_not_change_unnoticed(repository: Path, before: Any, now: Any, said: list[str]) -> None:
+    (repository / "orders.avsc").write_text(avro(PRICE, AT, **before))
+    git("commit", "--allow-empty", "-am", "before")
+    (repository / "orders.avsc").write_text(avro(PRICE, AT, **now))
+    found = json.loads(run("--against-git", "HEAD", "--json")[1])
+    assert [f"{each['severity']} {each['path']}" for each in found] == said[:1]
+    assert all(part in f"{each['message']} {each['fix']}" for each in found for part in said[1:]), found
 
 
 def test_a_level_asks_in_its_direction(repository: Path) -> None:
