@@ -11,7 +11,10 @@ from headrace.field import Field
 
 Rule = Callable[[Feed], Iterator[Fault]]
 
-CLOCK = re.compile(r"(?:.*_)?(?:updated|modified|changed|created|event|last)_?(?:at|on|ts|time|date|timestamp)")
+CLOCK = re.compile(
+    r"(?:.*_)?(?:(?:updated?|modified|changed?|created?|event|last)_?(?:at|on|ts|time|date|timestamp)"
+    r"|(?:last_?)?(?:updated|modified|changed)|ts|time|timestamp|datetime|epoch)(?:_?(?:s|ms|us|ns|millis|micros|nanos))?"
+)
 """What fields that hold a clock's time are called, whatever their type."""
 
 PERSONAL = re.compile(

@@ -95,6 +95,11 @@ def named_fields(declared: Declaration, fields: Fields) -> Iterator[Fault]:
             yield _fault(use.path, f'names "{use.name}", a field of kind {field.kind}; {use.needs}.', value=use.name)
 
 
+def owner(declared: Declaration, fields: Fields) -> Iterator[Fault]:
+    if not declared.owner.strip():
+        yield _fault("owner", "is empty.", "Name the team that answers for the feed.", value=declared.owner)
+
+
 def repeated_names(declared: Declaration, fields: Fields) -> Iterator[Fault]:
     lists = {"key": declared.key, "order": declared.order, "correctness.sum": declared.correctness.sum}
     for path, names in lists.items():
@@ -163,6 +168,8 @@ def _unreachable(schedule: str) -> str | None:
     # A sixth field would be seconds, last for one reader and first for another.
     if len(schedule.split()) != 5 or not croniter.is_valid(schedule):
         return "which is not a cron expression"
+    if any(part.upper().startswith("R") for part in schedule.split()):
+        return "which is another time whenever it is read"
     try:
         croniter(schedule, datetime(2026, 1, 1, tzinfo=UTC)).get_next()
     except CroniterBadDateError:
@@ -249,6 +256,7 @@ def supported(declared: Declaration, fields: Fields) -> Iterator[Fault]:
 
 
 RULES: tuple[Rule, ...] = (
+    owner,
     named_fields,
     repeated_names,
     merge,

@@ -181,6 +181,8 @@ def test_any_other_mask_would_let_rows_of_different_keys_fall_together() -> None
         ({"checks": [{"column": "order_id", "between": ["a", "b"]}]}, "between needs numbers, dates or timestamps"),
         ({"checks": [{"column": "day", "one_of": ["20260131"]}]}, '"day" is a date, such as "2026-01-31"'),
         ({"checks": [{"column": "revision", "one_of": [2**63]}]}, '"revision" is a whole number of at most 64 bits'),
+        ({"owner": " "}, "feed.owner is empty."),
+        ({"schedule": "R R * * *"}, "which is another time whenever it is read"),
         ({"checks": [{"column": "price", "not_null": False}]}, "not_null is false; it has to be true."),
         ({"partition": {"field": "day", "by": "week"}}, 'is "week", which is not one of hour, day, month, year.'),
         ({"checks": [{"between": [0, 1]}]}, "between needs the column that it is about"),

@@ -191,6 +191,19 @@ def test_what_no_json_schema_could_be_is_told() -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "is_clock"),
+    [
+        ("updated_at", True), ("updatedAt", True), ("ts", True), ("ts_ms", True), ("event_timestamp", True),
+        ("last_update_time", True), ("lastModified", True), ("revision", False), ("version", False), ("seq", False),
+        ("lsn", False), ("updates", False), ("attempts", False),
+    ],
+)  # fmt: skip
+def test_a_clock_is_told_by_its_name_too(name: str, is_clock: bool) -> None:
+    found = told(avro({"name": name, "type": "long"}, order=[name])) if name != "revision" else told(avro())
+    assert bool(found) is is_clock, found
+
+
+@pytest.mark.parametrize(
     ("expect", "arguments", "said"),
     [
         ("expect_column_mean_to_be_between", {"column": "revisoin"}, 'arguments.column names "revisoin", which is not'),
