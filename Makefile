@@ -61,7 +61,7 @@ format: $(IN_VENV) ## Format the code
 
 lock: ## Compile requirements.txt from pyproject.toml
 	@$(UV) pip compile --quiet pyproject.toml --group stack --group dev --generate-hashes --no-emit-index-url \
-		--universal --custom-compile-command "make lock" -o requirements.txt
+		--universal --no-strip-extras --custom-compile-command "make lock" -o requirements.txt
 
 # Reached only when .venv is missing.
 $(IN_VENV):
