@@ -3,6 +3,7 @@
 import io
 import json
 import re
+import time
 from types import ModuleType
 from typing import Any
 
@@ -487,3 +488,24 @@ def test_whatever_is_accepted_can_be_read(pair: tuple[Any, Any, list[Any]]) -> N
 @given(pairs())
 def test_every_schema_reads_what_it_wrote(pair: tuple[Any, Any, list[Any]]) -> None:
     assert judged(pair[0], pair[0]) == []
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda last: [record(name=f"R{n}") for n in range(5000)],
+        lambda last: enum(*(f"s{n}" for n in range(50_000))),
+        # Each of the types that follow one another is refuted by the one before.
+        lambda last: record(
+            *(
+                field(f"f{n}", record(field("z", ["null", f"R{n - 1}" if n else last]), name=f"R{n}"))
+                for n in range(1500)
+            )
+        ),
+    ],
+    ids=["branches", "symbols", "types"],
+)
+def test_a_large_schema_costs_what_its_size_is(made: Any) -> None:
+    begun = time.monotonic()
+    judged(made("int"), made("string"))
+    assert time.monotonic() - begun < 20, "anybody who may read could keep the server busy"

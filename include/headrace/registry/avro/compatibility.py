@@ -122,6 +122,14 @@ class _Owed(NamedTuple):
 _Found = Iterator[Difference | _Owed]
 
 
+class _Branches(NamedTuple):
+    """A union's branches: by kind, by name and alias, and by the last part of their names."""
+
+    of_kind: dict[Kind, list[Type]]
+    named: dict[tuple[Kind, str], list[Type]]
+    ending: dict[tuple[Kind, str], list[Type]]
+
+
 class _Comparison:
     """Two schemas side by side.
 
@@ -136,6 +144,7 @@ class _Comparison:
         self._asking: dict[_Pair, set[_Pair]] = {}
         self._judging: _Pair | None = None
         self._waiting: list[_Pair] = []
+        self._branches: dict[int, _Branches] = {}
 
     def settle(self) -> None:
         self._fits(self._types(self._reader.root, self._writer.root, ""))
@@ -162,9 +171,10 @@ class _Comparison:
         # To the end, so that every pair is met.
         every = list(found)
         owed = {one.pair for one in every if isinstance(one, _Owed)}
-        for pair in owed - self._asking.keys():
-            self._asking[pair] = set()
-            self._waiting.append(pair)
+        for pair in owed:
+            if pair not in self._asking:
+                self._asking[pair] = set()
+                self._waiting.append(pair)
         if self._judging:
             for pair in owed:
                 self._asking[pair].add(self._judging)
@@ -202,16 +212,27 @@ class _Comparison:
 
     def _taken(self, reader: Union, writer: Type) -> Sequence[Type]:
         """The branches that a reader may take for the writer's type."""
-        kind = self._writer.definition(writer).kind
-        same = [branch for branch in reader.branches if self._reader.definition(branch).kind is kind]
+        kind, branches = self._writer.definition(writer).kind, self._branches_of(reader)
         if not isinstance(writer, ByName):
-            kinds = PROMOTIONS.get(kind, frozenset())
-            return same or [branch for branch in reader.branches if self._reader.definition(branch).kind in kinds]
-        named = [branch for branch in same if isinstance(branch, ByName)]
-        exact = [branch for branch in named if writer.name in (branch.name, *self._reader.named[branch.name].aliases)]
+            promoted = [branch for each in PROMOTIONS.get(kind, ()) for branch in branches.of_kind.get(each, ())]
+            return branches.of_kind.get(kind) or promoted
+        exact = branches.named.get((kind, writer.name), [])
         if exact or kind is not Kind.RECORD:
             return exact
-        return [branch for branch in named if simple_name(branch.name) == simple_name(writer.name)]
+        return branches.ending.get((kind, simple_name(writer.name)), [])
+
+    def _branches_of(self, union: Union) -> _Branches:
+        # A union of thousands of types is asked for as many: it is looked through only once.
+        if id(union) not in self._branches:
+            found = self._branches[id(union)] = _Branches({}, {}, {})
+            for branch in union.branches:
+                kind = self._reader.definition(branch).kind
+                found.of_kind.setdefault(kind, []).append(branch)
+                if isinstance(branch, ByName):
+                    for name in dict.fromkeys((branch.name, *self._reader.named[branch.name].aliases)):
+                        found.named.setdefault((kind, name), []).append(branch)
+                    found.ending.setdefault((kind, simple_name(branch.name)), []).append(branch)
+        return self._branches[id(union)]
 
     def _pair(self, pair: _Pair, path: str) -> _Found:
         reader, writer = self._reader.named[pair.reader], self._writer.named[pair.writer]

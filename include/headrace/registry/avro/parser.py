@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -175,7 +176,7 @@ class _Reading:
         if not isinstance(nodes, list):
             raise _refused(at, f'the enum {name} has no list of "symbols".')
         symbols = tuple(self._checked(symbol, f"{at}/symbols/{index}") for index, symbol in enumerate(nodes))
-        if repeated := [symbol for index, symbol in enumerate(symbols) if symbol in symbols[:index]]:
+        if repeated := [symbol for symbol, count in Counter(symbols).items() if count > 1]:
             raise _refused(f"{at}/symbols", f'the enum {name} has "{repeated[0]}" twice.')
         default = _text(node, "default")
         if default is not None and default not in symbols:
