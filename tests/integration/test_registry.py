@@ -11,6 +11,8 @@ from contextlib import closing
 from typing import Any
 
 import httpx
+import psycopg
+import pytest
 import uvicorn
 from registry_desk import Desk, avro, optional
 
@@ -181,6 +183,20 @@ def test_tables_are_made_by_many_at_once(desk: Desk) -> None:
     with ThreadPoolExecutor(6) as pool:
         list(pool.map(lambda _: store.prepare(), range(12)))
     store.close()
+
+
+def cut_midway(store: Store) -> None:
+    with store.writing() as tables:
+        tables.register("s", SchemaText("AVRO", '"string"'))
+        with psycopg.connect(store.database.url(), autocommit=True) as other:
+            other.execute("select pg_terminate_backend(%s)", [tables.connection.info.backend_pid])
+        tables.mark()
+
+
+def test_a_connection_that_is_cut_midway_leaves_nothing_and_the_next_request_gets_another(desk: Desk) -> None:
+    with pytest.raises(psycopg.OperationalError):
+        cut_midway(desk.store)
+    desk.walk([("GET /subjects", None, 200, []), ("POST /subjects/s/versions", avro("R"), 200, {"id": 1})])
 
 
 def test_a_change_that_fails_leaves_nothing_and_its_connection_goes_on(desk: Desk) -> None:

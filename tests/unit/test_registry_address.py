@@ -8,6 +8,7 @@ from airflow.sdk import Connection
 
 from headrace.airflow import provider
 from headrace.airflow.hooks import read_address
+from headrace.registry.address import Address
 from headrace.errors import SettingsError
 
 
@@ -71,3 +72,8 @@ def test_secrets_stay_out_of_what_is_printed() -> None:
 def test_the_form_has_a_field_for_every_part_of_an_address() -> None:
     address = read_address(connection(**URL))
     assert set(provider.FIELDS) == set(vars(address)) - {"url", "login", "password", "more"}
+
+
+def test_a_password_in_a_url_is_not_told() -> None:
+    address = Address("https://ada:p@ss:w@a.example.com/registry,https://b.example.com")
+    assert address.shown == "https://a.example.com/registry,https://b.example.com"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import httpx
 from airflow.sdk import BaseHook, Connection
@@ -59,12 +59,12 @@ class RegistryHook(BaseHook):
 
     def feed(self, name: str) -> FeedMetadata:
         """What the registry knows of a feed."""
-        if found := self._ask(f"/feeds/{name}"):
+        if found := self._ask(f"/feeds/{quote(name, safe='')}"):
             return FeedMetadata.model_validate(found)
         for each in self._declared([layout.subject(name), *self._subjects()]):
             if each.name == name:
                 return each
-        raise RegistryError(f"{self.address.url}: there is no feed {name!r}. Register its file: headrace register")
+        raise RegistryError(f"{self.address.shown}: there is no feed {name!r}. Register its file: headrace register")
 
     def feeds(self) -> list[FeedMetadata]:
         """What the registry knows of every feed."""
@@ -107,8 +107,8 @@ class RegistryHook(BaseHook):
         except RegistryError as error:
             return False, str(error)
         if subjects is None or types is None:
-            return False, f"{self.address.url} has no subjects or types: this is no registry. Is the URL right?"
-        return True, f"{self.address.url} answers: {len(subjects)} subjects; types {', '.join(types)}."
+            return False, f"{self.address.shown} has no subjects or types: this is no registry. Is the URL right?"
+        return True, f"{self.address.shown} answers: {len(subjects)} subjects; types {', '.join(types)}."
 
     def _ask(self, path: str) -> Any:
         """What the registry says; None where it has no such thing, as an outside one has no feeds."""
@@ -116,13 +116,15 @@ class RegistryHook(BaseHook):
             with self.address.client() as client:
                 answer = client.get(path)
         except httpx.TransportError as error:
-            raise RegistryError(f"{self.address.url}: {error}. Is the URL right, and the registry up?") from error
+            raise RegistryError(f"{self.address.shown}: {error}. Is the URL right, and the registry up?") from error
         if "json" not in answer.headers.get("content-type", ""):
-            raise RegistryError(f"{answer.url}: {answer.status_code}, but this is no registry. Is the URL right?")
+            raise RegistryError(
+                f"{self.address.shown}{path}: {answer.status_code}, but this is no registry. Is the URL right?"
+            )
         if answer.status_code == httpx.codes.NOT_FOUND:
             return None
         if answer.is_error:
-            raise RegistryError(f"{answer.url}: {answer.status_code} {answer.json().get('message')}")
+            raise RegistryError(f"{self.address.shown}{path}: {answer.status_code} {answer.json().get('message')}")
         return answer.json()
 
     def _subjects(self) -> list[str]:

@@ -1,5 +1,6 @@
 """Where a Confluent-compatible registry answers, ours or an outside one, and how to sign in there."""
 
+import re
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,6 +24,11 @@ class Address:
     timeout: float = 30
     more: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """Settings of Confluent's client under their own names, such as `bearer.auth.logical.cluster`."""
+
+    @property
+    def shown(self) -> str:
+        """The URL as errors may tell it: some have a name and a password in them."""
+        return re.sub(r"//[^/,]*@", "//", self.url)
 
     def config(self) -> dict[str, Any]:
         """The settings of Confluent's own client."""
