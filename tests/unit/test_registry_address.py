@@ -8,8 +8,8 @@ from airflow.sdk import Connection
 
 from headrace.airflow import provider
 from headrace.airflow.hooks import read_address
-from headrace.registry.address import Address
 from headrace.errors import SettingsError
+from headrace.registry.address import Address
 
 
 def connection(**values: Any) -> Connection:
