@@ -1,12 +1,16 @@
 """Who may do what: the table of docs/registry-access.md, walked for every route of the running registry."""
 
+import base64
+import http.client
 import json
 import re
 import uuid
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -156,6 +160,23 @@ def test_a_change_by_another_spelling_of_its_path_takes_permission_too(
     clients: dict[str, httpx.Client], path: str
 ) -> None:
     assert clients["viewer"].post(path, json=SCHEMA).status_code == httpx.codes.FORBIDDEN
+
+
+@pytest.mark.parametrize("header", ["X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override"])
+def test_a_method_in_a_header_changes_nothing(clients: dict[str, httpx.Client], header: str) -> None:
+    asked = clients["viewer"].get("/config", headers={header: "DELETE"})
+    assert (asked.status_code, "compatibilityLevel" in asked.json()) == (200, True)
+    assert clients["viewer"].put("/config", headers={header: "GET"}, json={}).status_code == httpx.codes.FORBIDDEN
+
+
+@pytest.mark.parametrize("path", ["/compatibility/../subjects/s/versions", "/compatibility/%2e%2e/subjects/s/versions"])
+def test_a_step_back_in_a_path_leads_nowhere(stack: Any, path: str) -> None:
+    # httpx would take the step itself.
+    base, viewer = urlsplit(registry_users.url()), f"viewer:{registry_users.password('viewer')}"
+    headers = {"Authorization": f"Basic {base64.b64encode(viewer.encode()).decode()}"}
+    with closing(http.client.HTTPConnection(base.netloc)) as wire:
+        wire.request("POST", base.path + path, body=json.dumps(SCHEMA), headers=headers)
+        assert wire.getresponse().status == httpx.codes.NOT_FOUND
 
 
 @pytest.mark.parametrize("path", ["/contexts/x/subjects/s", "/subjects/a%2Fversions"])

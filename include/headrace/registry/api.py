@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from http import HTTPStatus
 
 import psycopg
-from fastapi import APIRouter, FastAPI, Request
+from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 RESOURCES = (subjects, versions, schemas, compatibility, config, mode, contexts)
 
 
-def application(registry: Registry, *, routers: Sequence[APIRouter] = ()) -> FastAPI:
+def application(registry: Registry) -> FastAPI:
     """The application; it guards nothing, so what serves it must stand a guard before it."""
     app = FastAPI(
         title="Headrace schema registry",
@@ -39,7 +39,7 @@ def application(registry: Registry, *, routers: Sequence[APIRouter] = ()) -> Fas
         exception_handlers=dict.fromkeys(REFUSED, refuse),
     )
     made = [resource.router(registry) for resource in RESOURCES]
-    for router in (server.router(), *made, feed_routes.router(registry.store.latest), *routers):
+    for router in (server.router(), *made, feed_routes.router(registry.store.latest)):
         app.include_router(router)
     app.add_api_route("/docs", lambda: manual(app.openapi()), include_in_schema=False)
     return app

@@ -7,7 +7,6 @@ from typing import Any, NewType, Protocol
 from headrace.errors import HeadraceError
 from headrace.feed import SchemaType
 
-Subject = NewType("Subject", str)
 SchemaId = NewType("SchemaId", int)
 Version = NewType("Version", int)
 
