@@ -15,10 +15,12 @@ from headrace.record import AFTER
 from headrace.stages.transform import TransformPlan
 from spark_jobs.conditions import any_of
 
+# Columns of our own begin as no field may, so that none takes the place of a feed's.
+BELOW, BEST, FIRST, STANDS, HELD, NOTED_AFTER = "_below", "_best", "_first", "_stands", "_held", "_after"
 COORDINATES = {FROM_PARTITION: "partition", FROM_OFFSET: "offset", RANK_PARTITION: "partition", RANK_OFFSET: "offset"}
 
 
-def versions(good: DataFrame, plan: TransformPlan, *notes: str) -> DataFrame:
+def versions(good: DataFrame, plan: TransformPlan, *notes: Column) -> DataFrame:
     """Decoded records as rows of the clean table, each ranked by its own coordinates, with what else is noted of them.
 
     A tombstone, and a version that deletes, is a hidden row, which keeps nothing but what identifies and ranks it.
@@ -32,6 +34,11 @@ def versions(good: DataFrame, plan: TransformPlan, *notes: str) -> DataFrame:
         *(F.col(source).alias(name) for name, source in COORDINATES.items()),
         *notes,
     )
+
+
+def after() -> Column:
+    """What the archive notes with a tombstone: how far the drained topic was."""
+    return F.col(AFTER).alias(NOTED_AFTER)
 
 
 def deletes(plan: TransformPlan) -> Column:
@@ -71,27 +78,27 @@ def ranked_tombstones(tombstones: DataFrame, rows: DataFrame, standing: DataFram
     them it stands at its own place, which no late record of the drained topic reaches but by its order.
     """
     if plan.merge == "first":
-        return tombstones.drop(AFTER)
+        return tombstones.drop(NOTED_AFTER)
     versionless = F.col(HIDDEN_ROW) & (F.col(RANK_OFFSET) == F.col(FROM_OFFSET))
     columns = [*plan.key, *plan.order, RANK_PARTITION, RANK_OFFSET]
     candidates = rows.select(columns).union(standing.where(~versionless).select(columns))
     below = F.struct(*(F.col(f"c.{name}") for name in [*plan.order, RANK_PARTITION, RANK_OFFSET]))
     alongside = F.col(f"c.{RANK_PARTITION}") == F.col(f"t.{FROM_PARTITION}")
-    drained = F.try_element_at(F.col(f"t.{AFTER}"), F.col(f"c.{RANK_PARTITION}"))
+    drained = F.try_element_at(F.col(f"t.{NOTED_AFTER}"), F.col(f"c.{RANK_PARTITION}"))
     before = F.col(f"c.{RANK_OFFSET}") < F.when(alongside, F.col(f"t.{FROM_OFFSET}")).otherwise(drained)
     found = (
         tombstones.alias("t")
         .join(candidates.alias("c"), same_key(plan.key, "t.", "c.") & before, "left")
         .groupBy(*(F.col(f"t.{name}").alias(name) for name in [FROM_PARTITION, FROM_OFFSET, *plan.key]))
-        .agg(F.max(F.when(F.col(f"c.{RANK_OFFSET}").isNotNull(), below)).alias("below"))
+        .agg(F.max(F.when(F.col(f"c.{RANK_OFFSET}").isNotNull(), below)).alias(BELOW))
     )
-    stands = F.col("below")[RANK_PARTITION] == F.col(FROM_PARTITION)
+    stands = F.col(BELOW)[RANK_PARTITION] == F.col(FROM_PARTITION)
     ranked = {
         **{name: F.lit(None).cast(type_) for name, type_ in plan.columns.items() if name not in plan.key},
-        **{name: F.col("below")[name] for name in plan.order},
+        **{name: F.col(BELOW)[name] for name in plan.order},
         HIDDEN_ROW: F.lit(True),
         RANK_PARTITION: F.col(FROM_PARTITION),
-        RANK_OFFSET: F.when(stands, F.col("below")[RANK_OFFSET]).otherwise(F.col(FROM_OFFSET)),
+        RANK_OFFSET: F.when(stands, F.col(BELOW)[RANK_OFFSET]).otherwise(F.col(FROM_OFFSET)),
     }
     return found.withColumns(ranked).select(rows.columns)
 
@@ -106,7 +113,7 @@ def winners(rows: DataFrame, plan: TransformPlan) -> DataFrame:
             best = F.min_by(whole, rank_first(plan))
         case _:
             best = F.max_by(whole, rank(plan))
-    return rows.groupBy(*plan.key).agg(best.alias("best")).select("best.*")
+    return rows.groupBy(*plan.key).agg(best.alias(BEST)).select(f"{BEST}.*")
 
 
 def judge_appends(decoded: DataFrame, standing: DataFrame, plan: TransformPlan) -> DataFrame:
@@ -117,17 +124,17 @@ def judge_appends(decoded: DataFrame, standing: DataFrame, plan: TransformPlan) 
     keys = {name: F.col("row")[name] for name in plan.key}
     good = decoded.where(F.col("reason").isNull())
     firsts = good.groupBy(*(value.alias(name) for name, value in keys.items())).agg(
-        F.min_by(content, coordinates).alias("first")
+        F.min_by(content, coordinates).alias(FIRST)
     )
     stands = F.struct(*(comparable(F.col(name), type_).alias(name) for name, type_ in types.items()))
-    known = standing.select(*plan.key, stands.alias("stands"))
+    known = standing.select(*plan.key, stands.alias(STANDS))
     held = (
         firsts.join(known, list(plan.key), "left")
-        .withColumn("held", F.coalesce("stands", "first"))
-        .select(*(F.col(name).alias(f"held_{name}") for name in plan.key), "held")
+        .withColumn(HELD, F.coalesce(STANDS, FIRST))
+        .select(*(F.col(name).alias(f"{HELD}_{name}") for name in plan.key), HELD)
     )
-    matches = reduce(Column.__and__, (value == F.col(f"held_{name}") for name, value in keys.items()))
-    other = F.col("reason").isNull() & F.col("held").isNotNull() & ~content.eqNullSafe(F.col("held"))
+    matches = reduce(Column.__and__, (value == F.col(f"{HELD}_{name}") for name, value in keys.items()))
+    other = F.col("reason").isNull() & F.col(HELD).isNotNull() & ~content.eqNullSafe(F.col(HELD))
     judged = decoded.join(held, matches, "left")
     return judged.withColumn("reason", F.when(other, F.lit(Reason.CONFLICT.value)).otherwise(F.col("reason"))).select(
         decoded.columns

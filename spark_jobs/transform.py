@@ -39,7 +39,7 @@ def transform(spark: SparkSession, plan: TransformPlan) -> dict[str, int]:
         good = records.where(F.col("reason").isNull())
         rows = merging.versions(good.where(F.col("value").isNotNull()), plan)
         if seen.accounts["tombstones"]:
-            tombstones = merging.versions(good.where(F.col("value").isNull()), plan, record.AFTER)
+            tombstones = merging.versions(good.where(F.col("value").isNull()), plan, merging.after())
             rows = rows.union(merging.ranked_tombstones(tombstones, rows, standing, plan))
         commit(spark, rows, plan=plan, seen=seen)
     return seen.accounts

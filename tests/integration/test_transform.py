@@ -1,5 +1,6 @@
 """Transform, check and publish on real Spark and Iceberg: each record once, latest state; readers see old or new."""
 
+import json
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
@@ -327,3 +328,17 @@ def test_json_records_of_a_drained_topic_are_projected_too(workshop: Make) -> No
     new.merge()
     assert {row["id"]: row["length"] for row in new.clean()} == {"a": "1", "c": "long"}
     assert new.quarantine() == {(-1, 1): "invalid"}
+
+
+@pytest.mark.parametrize("merge", ["latest", "first", "append"])
+def test_no_field_is_taken_for_a_column_of_the_jobs_own(workshop: Make, merge: str) -> None:
+    names = ["after", "below", "best", "first", "held", "stands", "row", "reason", "read", "fault", "s", "t", "c"]
+    fields = [{"name": name, "type": ["null", "string"], "default": None} for name in names]
+    shop = workshop({"key": ["best", "held"], "merge": merge}, fields=fields)
+    row = dict.fromkeys(names, "x")
+    key = json.dumps({"best": "x", "held": "x"})
+    shop.merge(Record(row, key=key), Record({**row, "best": "y"}, key=json.dumps({"best": "y", "held": "x"})))
+    assert {each["best"] for each in shop.clean()} == {"x", "y"}
+    shop.merge(Record(None, key=key), Record({**row, "best": "z", "after": "later"}))
+    left = {"x", "y", "z"} if merge == "append" else {"y", "z"}
+    assert {each["best"] for each in shop.clean()} == left
