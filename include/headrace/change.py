@@ -1,18 +1,18 @@
 """A change: what a feed file may not do to the records, tables and readers of the version before it."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from pyiceberg.exceptions import ResolveError
 from pyiceberg.schema import promote
 
+from headrace import fixed
 from headrace.columns import columns
-from headrace.declaration import Declaration
 from headrace.errors import FeedError
-from headrace.fault import Fault, show
+from headrace.fault import Fault
 from headrace.feed import Feed
+from headrace.fixed import way_out
 from headrace.registry.compatibility import Level
 from headrace.registry.schema import Incompatibility, Parsed
 from headrace.share import share
@@ -40,27 +40,10 @@ class Earlier:
     feed: Feed
 
 
-def _partition(declared: Declaration) -> Any:
-    return [declared.partition.field, declared.partition.by] if declared.partition else None
-
-
-FIXED: Mapping[str, tuple[Callable[[Feed], Any], str]] = {
-    "key": (lambda feed: feed.declaration.key, "the clean table has one row per key"),
-    "order": (lambda feed: feed.declaration.order, "it has decided between the versions that are merged already"),
-    "merge": (lambda feed: feed.declaration.merge, "it has made the rows that are merged already"),
-    "partition": (lambda feed: _partition(feed.declaration), "the clean table lies in these partitions"),
-    "topic.name": (lambda feed: feed.topic, "the archive goes on from the old topic's offsets"),
-}
-"""What stays as it is for the life of a feed, and why."""
-
-
 def declared_faults(feed: Feed, earlier: Earlier) -> Iterator[Fault]:
     """What changed in the declaration and must not, or has effects that are easily missed."""
     before = earlier.feed
-    for path, (of, why) in FIXED.items():
-        if (now := of(feed)) != (then := of(before)):
-            message = f"was {show(then)} in {earlier.origin} and is {show(now)} now: {why}."
-            yield Fault("", f"{feed.attribute}.{path}", message, way_out(feed), now)
+    yield from fixed.changes(feed, before, origin=earlier.origin)
     if feed.declaration.delete != before.declaration.delete:
         message = f"is not what it was in {earlier.origin}: rows that are merged already stay as they are."
         yield Fault("", f"{feed.attribute}.delete", message, severity="warning")
@@ -163,7 +146,3 @@ def column_faults(feed: Feed, earlier: Earlier) -> Iterator[Fault]:
         except ResolveError:
             message = f'the field "{name}" was {before[name]} in {earlier.origin} and is {now[name]} now'
             yield Fault("", paths[name], f"{message}: no table can change that.", way_out(feed), str(now[name]))
-
-
-def way_out(feed: Feed) -> str:
-    return f"Put it back, or write a new feed for the new records: headrace new --breaks {feed.name}"

@@ -12,6 +12,7 @@ from headrace.declaration import Check
 from headrace.expectations import Expectation, expectations, named_columns
 from headrace.fault import Fault, nearest
 from headrace.feed import Feed, Read
+from headrace.fixed import way_out
 from headrace.registry.compatibility import Level
 from headrace.registry.schema import InvalidSchema
 from headrace.schema_faults import parsed, schema_faults
@@ -114,7 +115,7 @@ def changes(read: Read, earlier: Earlier, *, refused: Sequence[Fault]) -> list[F
         return []
     if now.schema_type != earlier.feed.schema_type:
         message = f"is {now.schema_type} and was {earlier.feed.schema_type} in {earlier.origin}."
-        return [Fault("", "", message, change.way_out(now))]
+        return [Fault("", "", message, way_out(now))]
     broken = {fault.path for fault in read.faults}
     declared = [fault for fault in _declared(now, earlier) if fault.path not in broken]
     return [*declared, *(refused or change.column_faults(now, earlier))]

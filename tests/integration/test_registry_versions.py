@@ -1,5 +1,6 @@
 """Registering schemas and getting them by number: the requests and answers of `/subjects/{subject}/versions`."""
 
+import json
 from typing import Any
 
 import pytest
@@ -18,6 +19,12 @@ has no default value and is missing in the old schema', additionalInfo:'b'}}, {{
 
 def marked(version: int) -> dict[str, Any]:
     return {"metadata": {"properties": {"confluent:version": str(version)}}}
+
+
+def feed_body(*more: str, **declared: Any) -> dict[str, Any]:
+    """The body that registers a feed's schema with an id and some optional fields."""
+    body = avro("O", "id", *map(optional, more))
+    return {"schema": json.dumps({**json.loads(body["schema"]), "feed": declared})}
 
 
 REFERS = "whole.avsc: references are not for a feed's schema, which stands alone. Write out Part."
@@ -201,6 +208,14 @@ CASES: dict[str, list[Step]] = {
         ("POST /subjects/__GLOBAL/versions", A, 422, 42208),
         ("POST /subjects/__EMPTY/versions", A, 422, 42208),
         ("POST /subjects/:.__GLOBAL:x/versions", A, 422, 42208),
+    ],
+    "a feed's key stays as it is, and a producer's own schema without the declaration leaves the feed there": [
+        ("POST /subjects/orders-value/versions", feed_body(key=["id"]), 200, ...),
+        ("POST /subjects/orders-value/versions", avro("O", "id", optional("x")), 200, ...),
+        ("POST /subjects/orders-value/versions", feed_body("y", key=["id", "y"]), 422, 42201),
+        ("GET /feeds/orders", None, 200, {"key": ["id"], "version": 1}),
+        ("POST /subjects/orders-value/versions", feed_body("y", key=["id"], owner="shop"), 200, ...),
+        ("GET /feeds", None, 200, [{"name": "orders", "owner": "shop", "version": 3}]),
     ],
     "a feed that cannot run is refused with its faults, and one that can is taken": [
         (

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -26,7 +26,6 @@ from headrace.registry.registration import Asked
 from headrace.registry.registry import Registry
 from headrace.registry.schema import SchemaText
 from headrace.registry.store import Store
-from headrace.registry.version import LATEST
 
 T = TypeVar("T")
 
@@ -100,16 +99,20 @@ def _same(feed: Feed, registry: Registry) -> Registered | None:
 def _faults(feed: Feed, registry: Registry) -> list[Fault]:
     """Why a feed may not follow what is registered: its schema, its columns, or what it declares."""
     try:
-        latest = registry.version(feed.subject, LATEST)
         messages = registry.incompatibilities(feed.subject, schema(feed))
     except RegistryFault as fault:
         return [] if fault.code == Code.SUBJECT_NOT_FOUND else [Fault("", "", fault.message)]
     refused = change.answered_faults(feed, messages, origin=REGISTRY)
-    try:
-        before = known.feed_of(latest.subject, latest.schema)
-    except FeedError:
-        before = None
+    before = _declared(feed.subject, registry)
     return lint.changes(Read(feed, ()), Earlier(REGISTRY, before), refused=refused) if before else refused
+
+
+def _declared(subject: str, registry: Registry) -> Feed | None:
+    """The feed as the registry knows it."""
+    with registry.store.reading() as tables, suppress(FeedError):
+        for version in tables.declaring(subject):
+            return known.feed_of(subject, version.schema)
+    return None
 
 
 def _registered(feed: Feed, judged: Registration, ensured: Ensured, *, registry: Registry) -> Registration:
@@ -170,8 +173,8 @@ class Registrar:
 
     def offers(self, subjects: Sequence[str]) -> Sequence[Offer]:
         with _answering(self.store), self.store.reading() as tables:
-            latest = [tables.latest(subject) for subject in subjects]
-        offers = (_offer(each) for each in latest if each is not None)
+            declaring = [version for subject in subjects for version in tables.declaring(subject)]
+        offers = map(_offer, declaring)
         return [offer for offer in offers if offer is not None]
 
     def _headings(self) -> list[Heading]:

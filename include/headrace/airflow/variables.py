@@ -38,7 +38,7 @@ def sync(store: Store) -> Changes:
     """
     # Whoever reads the registry last must write last: otherwise an older state could come over a newer one.
     with _alone(store), create_session() as session:
-        wanted = {layout.feed_variable(name): each.as_json() for name, each in feeds.known(store.latest()).items()}
+        wanted = {layout.feed_variable(name): each.as_json() for name, each in feeds.known(store.declaring()).items()}
         changes = differences(wanted, _found(session))
         for key in changes.written:
             Variable.set(key, wanted[key], DESCRIPTION, serialize_json=True, session=session)

@@ -39,7 +39,7 @@ def application(registry: Registry) -> FastAPI:
         exception_handlers=dict.fromkeys(REFUSED, refuse),
     )
     made = [resource.router(registry) for resource in RESOURCES]
-    for router in (server.router(), *made, feed_routes.router(registry.store.latest)):
+    for router in (server.router(), *made, feed_routes.router(registry.store.declaring)):
         app.include_router(router)
     app.add_api_route("/docs", lambda: manual(app.openapi()), include_in_schema=False)
     return app

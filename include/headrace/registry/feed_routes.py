@@ -11,17 +11,17 @@ from headrace.registry.registered import Registered
 from headrace.registry.requests import Name
 
 
-def router(latest: Callable[[], Iterable[Registered]]) -> APIRouter:
-    """`GET /feeds` and `GET /feeds/{name}`, over the newest versions of all subjects."""
+def router(declaring: Callable[[], Iterable[Registered]]) -> APIRouter:
+    """`GET /feeds` and `GET /feeds/{name}`, over the newest versions that declare one."""
     routes = APIRouter(tags=["Feeds"])
 
     @routes.get("/feeds", summary="Every feed that a registered schema declares")
     def every() -> list[FeedMetadata]:
-        return list(feeds.known(latest()).values())
+        return list(feeds.known(declaring()).values())
 
     @routes.get("/feeds/{name}", summary="One feed")
     def one(name: Name) -> FeedMetadata:
-        known = feeds.known(latest())
+        known = feeds.known(declaring())
         if name not in known:
             raise RegistryFault(Code.FEED_NOT_FOUND, f"Feed '{name}' not found.")
         return known[name]

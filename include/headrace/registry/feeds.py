@@ -3,13 +3,14 @@
 import contextlib
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
 from headrace import feed as feeds
-from headrace import layout
+from headrace import fixed, layout
 from headrace.declaration import Correctness, Merge, Partition, Warehouse
 from headrace.errors import FeedError
 from headrace.fault import Fault
@@ -71,10 +72,10 @@ class FeedMetadata(BaseModel):
         return self.model_dump(mode="json")
 
 
-def known(latest: Iterable[Registered]) -> dict[str, FeedMetadata]:
-    """The feeds that the newest versions of subjects declare, by name; what declares none, or wrongly, is no feed."""
+def known(declaring: Iterable[Registered]) -> dict[str, FeedMetadata]:
+    """The feeds that versions declare, by name; what declares none after all, or wrongly, is no feed."""
     found: dict[str, FeedMetadata] = {}
-    for registered in latest:
+    for registered in declaring:
         with contextlib.suppress(FeedError):
             if feed := feed_of(registered.subject, registered.schema):
                 found.setdefault(feed.name, metadata(feed, version=registered.version, id_=registered.id))
@@ -125,6 +126,17 @@ def feed_of(subject: str, schema: SchemaText) -> Feed | None:
         fix = f"Write out {', '.join(each.name for each in schema.references)}."
         raise FeedError.of([Fault(file, "references", "are not for a feed's schema, which stands alone.", fix)])
     return _parsed(file, schema.text)
+
+
+def check(subject: str, schema: SchemaText, before: SchemaText | None) -> None:
+    """Refuse a version whose feed is wrong, or changes what must stay as the version before it declares."""
+    feed = feed_of(subject, schema)
+    earlier = feed_of(subject, before) if before else None
+    if feed and earlier:
+        file = feed.name + _ENDINGS[schema.type]
+        faults = fixed.changes(feed, earlier, origin="the version before")
+        if told := [replace(fault, file=file) for fault in faults]:
+            raise FeedError.of(told)
 
 
 @lru_cache(maxsize=4096)

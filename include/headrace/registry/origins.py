@@ -7,14 +7,15 @@ subject is deleted.
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from headrace.registry.store import Store
-from headrace.registry.tables import Tables
+from psycopg import sql
 
-LATEST = """
+from headrace.registry.store import Store
+from headrace.registry.tables import DECLARING, Tables
+
+HEADINGS = sql.SQL("""
 select subject, version, id, origins.subject is not null, registered_at > now() - interval '3 seconds'
 from versions left join origins using (subject, version, id)
-where (subject, version) in (select subject, max(version) from versions where not is_deleted group by subject)
-"""
+""")
 
 Origin = tuple[str, int, int]
 """Subject, version and id: after a subject was deleted for good, a version's number is given out again."""
@@ -22,7 +23,7 @@ Origin = tuple[str, int, int]
 
 @dataclass(frozen=True)
 class Heading:
-    """The last version of a subject, without its schema: cheap enough to ask for all of them."""
+    """The last version of a subject that declares a feed, without its schema: cheap enough to ask for all of them."""
 
     subject: str
     version: int
@@ -33,8 +34,8 @@ class Heading:
 
 
 def headings(tables: Tables) -> list[Heading]:
-    """The last version, that is not deleted, of every subject."""
-    return [Heading(*row) for row in tables.connection.execute(LATEST)]
+    """Of every subject that declares a feed."""
+    return [Heading(*row) for row in tables.connection.execute(HEADINGS + DECLARING, {"subject": None})]
 
 
 def note(store: Store, from_files: Collection[Origin]) -> None:

@@ -22,8 +22,8 @@ ANY = 0
 UNSET = -1
 """The id of a request that names none."""
 
-Gate = Callable[[str, SchemaText], object]
-"""Raises FeedError for a schema that declares a feed which cannot run."""
+Gate = Callable[[str, SchemaText, SchemaText | None], object]
+"""Raises FeedError for a schema that declares a feed which cannot run, or cannot follow the version before it."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def register(tables: Tables, subject: str, asked: Asked, *, normalize: bool, for
     id_ = _id(tables, subject, form.schema, asked=asked)
     if asked.version == ANY and (same := _same(tables, form, live=live, id_=id_)):
         return same
-    _check_feed(subject, form.schema, gate=gate)
+    _check_feed(tables, subject, form.schema, gate=gate)
     if not (mode.brings_ids or force):
         _check_compatible(tables, subject, form, config=config, live=live)
     version = asked.version if asked.version > 0 else following
@@ -113,11 +113,12 @@ def _same(tables: Tables, form: Canonical, *, live: list[Registered], id_: int) 
     return exact[-1] if exact else equivalent(tables, form, versions=candidates)
 
 
-def _check_feed(subject: str, schema: SchemaText, *, gate: Gate) -> None:
+def _check_feed(tables: Tables, subject: str, schema: SchemaText, *, gate: Gate) -> None:
     # Feeds live in the default context; others hold copies of other registries.
     if qualified(subject).is_default:
         try:
-            gate(subject, schema)
+            before = next(iter(tables.declaring(subject)), None)
+            gate(subject, schema, before.schema if before else None)
         except FeedError as error:
             raise invalid_schema(f"Invalid schema of type {schema.type}, details: {error}") from error
 

@@ -46,7 +46,7 @@ class Registry:
     """What Confluent's registry answers; a refusal is a RegistryFault."""
 
     store: Store
-    gate: Gate = feeds.feed_of
+    gate: Gate = feeds.check
 
     # Subjects and their versions
 

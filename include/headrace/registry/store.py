@@ -78,6 +78,11 @@ class Store:
         with self.reading() as tables:
             return tables.latest_listed(ANY_CONTEXT, which=Which.LIVE)
 
+    def declaring(self) -> list[Registered]:
+        """For every subject that declares a feed, the last version that does."""
+        with self.reading() as tables:
+            return tables.declaring()
+
     def writers(self, subject: str) -> Mapping[int, str]:
         """Every schema that a record may have been written with, by id, each standing alone; deleted versions too."""
         with self.reading() as tables:

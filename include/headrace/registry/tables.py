@@ -1,6 +1,6 @@
 """The registry's tables, as one transaction sees them: every statement of SQL is here."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, LiteralString
 from uuid import UUID
@@ -23,6 +23,16 @@ select subject, version, context, id, type, text, refs, metadata, rule_set, guid
 from versions join schemas using (context, id)
 """)
 
+# Cheap, and enough to leave out what declares no feed: whether a text really does, its parser tells.
+DECLARING = sql.SQL("""
+where (subject, version) in (
+    select subject, max(version) from versions join schemas using (context, id)
+    where not is_deleted and context = '.' and (%(subject)s::text is null or subject = %(subject)s)
+      and strpos(text, case type when 'AVRO' then '"feed"' else '"x-feed"' end) > 0
+    group by subject
+)
+""")
+
 
 @dataclass(frozen=True)
 class Tables:
@@ -42,6 +52,13 @@ class Tables:
     def latest(self, subject: str) -> Registered | None:
         """The last version that is not deleted."""
         return self._one("where subject = %s and not is_deleted order by version desc limit 1", [subject])
+
+    def declaring(self, subject: str | None = None) -> list[Registered]:
+        """For each subject, or one, the last live version that seems to declare a feed.
+
+        A producer may register its own schema after the feed's, without the declaration: the feed goes on.
+        """
+        return self._many(DECLARING + sql.SQL('order by subject collate "C"'), {"subject": subject})
 
     def history(self, subject: str) -> list[Registered]:
         """Every version, deleted ones too, the oldest first."""
@@ -276,7 +293,9 @@ class Tables:
         found = self._many(condition, values)
         return found[0] if found else None
 
-    def _many(self, condition: LiteralString | sql.Composable, values: Sequence[Any]) -> list[Registered]:
+    def _many(
+        self, condition: LiteralString | sql.Composable, values: Sequence[Any] | Mapping[str, Any]
+    ) -> list[Registered]:
         rest = condition if isinstance(condition, sql.Composable) else sql.SQL(condition)
         with self.connection.cursor(row_factory=dict_row) as cursor:
             return [_registered(row) for row in cursor.execute(VERSIONS + rest, values)]

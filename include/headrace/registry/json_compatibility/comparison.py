@@ -18,6 +18,8 @@ from headrace.registry.json_compatibility.sameness import Sameness
 
 EFFORT = 20_000
 """How many goals are looked at in all; beyond, each counts as refused, so that every answer comes within seconds."""
+MOST = 500
+"""How many reasons are told of one goal: where definitions are shared, the ways to one fault double with each step."""
 Key = tuple[Node, Facts]
 
 
@@ -81,7 +83,7 @@ class Comparison:
     def _settle(self, attempt: _Attempt, found: Reasons) -> Reasons:
         key = (attempt.goal.reader, attempt.goal.facts)
         del self._open[key]
-        reasons = once(self._counted(found))
+        reasons = once(self._counted(found))[:MOST]
         if reasons:
             self._refused[key] = reasons
         else:
