@@ -93,6 +93,14 @@ def personal(feed: Feed) -> Iterator[Fault]:
             yield Fault("", field.path, message, fix, field.name, severity="warning")
 
 
+def open_model(feed: Feed) -> Iterator[Fault]:
+    """A property that is new in an open schema may be in older records already, as anything."""
+    closing = {"additionalProperties", "unevaluatedProperties"}
+    if feed.schema_type == "JSON" and not any(feed.schema.get(word) is False for word in closing):
+        message = "the schema takes properties that it does not list, so that no later version can add one."
+        yield Fault("", "", message, 'Add "additionalProperties": false.', severity="warning")
+
+
 def notes(feed: Feed) -> Iterator[Fault]:
     for field in feed.fields if feed.schema_type == "AVRO" else ():
         for note in feed.written(field):
@@ -109,4 +117,4 @@ def draft(feed: Feed) -> Iterator[Fault]:
         yield Fault("", "$schema", message, fix, named, severity="warning")
 
 
-RULES: tuple[Rule, ...] = (draft, owner, keys, no_order, clocks, partition, personal, notes)
+RULES: tuple[Rule, ...] = (draft, owner, keys, no_order, clocks, partition, personal, open_model, notes)

@@ -186,6 +186,15 @@ class TestLargeSchemas:
         assert reasons(trades(12, widest=2), trades(12, widest=1)) == {"COMBINED_TYPE_SUBSCHEMAS_CHANGED #/"}
         assert reasons(trades(8, widest=1), trades(9, widest=1)) == set()
 
+    @pytest.mark.parametrize("word", ["allOf", "anyOf", "oneOf"])
+    def test_definitions_that_are_shared_at_each_step_are_compared_soon(self, word: str) -> None:
+        def steps(leaf: str) -> dict[str, Any]:
+            twice = ({word: [{"$ref": f"#/definitions/d{step}"}] * 2} for step in range(60))
+            made = {f"d{step}": each for step, each in enumerate(twice, start=1)}
+            return {"$ref": "#/definitions/d60", "definitions": {"d0": {"type": leaf}, **made}, "$schema": DRAFTS["7"]}
+
+        assert reasons(steps("integer"), steps("string"))
+
     def test_a_change_hidden_behind_a_circle_is_found(self) -> None:
         def circle(first: str, second: str) -> dict[str, Any]:
             def part(kind: str, to: str) -> dict[str, Any]:

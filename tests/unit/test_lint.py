@@ -47,6 +47,9 @@ AT = {"name": "created_at", "type": {"type": "long", "logicalType": "timestamp-m
 GOOD = {"owner": "shop", "key": ["order_id"], "order": ["revision"]}
 
 
+CLOSED = {"required": ["id"], "additionalProperties": False}
+
+
 def avro(*fields: Any, name: str = "Order", **declared: Any) -> str:
     schema = {"type": "record", "name": name, "feed": {**GOOD, **declared}, "fields": [ID, REVISION, *fields]}
     return json.dumps(schema, indent=1)
@@ -179,9 +182,17 @@ def test_every_broken_property_is_told_at_once_with_the_nearest_type() -> None:
 )  # fmt: skip
 def test_a_draft_that_is_not_known_is_told(draft: str, known: bool) -> None:
     declared = {"owner": "web", "key": ["id"], "merge": "append"}
-    schema = {"$schema": draft, "properties": {"id": {"type": "string"}}, "required": ["id"], "x-feed": declared}
+    schema = {"$schema": draft, **CLOSED, "properties": {"id": {"type": "string"}}, "x-feed": declared}
     found = told(json.dumps(schema), "clicks.json")
     assert [each.startswith("warning $schema is") for each in found] == ([] if known else [True])
+
+
+def test_an_open_schema_is_warned_of() -> None:
+    declared = {"owner": "web", "key": ["id"], "merge": "append"}
+    schema = {"properties": {"id": {"type": "string"}}, "required": ["id"], "x-feed": declared}
+    (found,) = told(json.dumps(schema), "clicks.json")
+    assert "no later version can add one" in found
+    assert told(json.dumps({**schema, **CLOSED}), "clicks.json") == []
 
 
 def test_what_no_json_schema_could_be_is_told() -> None:

@@ -40,6 +40,8 @@ class Draft:
     fields: Sequence[Member]
     declaration: Mapping[str, Any]
     guesses: Sequence[Guess] = ()
+    is_whole: bool = True
+    """Whether records have no other fields; only then can a later version of a JSON Schema add one."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,8 @@ def personal_paths(fields: Sequence[Member], path: str = "") -> Iterator[str]:
 def starter(draft: Draft, schema_type: SchemaType) -> Starter:
     """The draft as a feed file."""
     schema = RENDERERS[schema_type](draft.name, draft.doc, fields=draft.fields)
+    if schema_type == "JSON" and draft.is_whole:
+        schema["additionalProperties"] = False
     return of_schema(draft.name, schema, schema_type=schema_type, declaration=draft.declaration, guesses=draft.guesses)
 
 

@@ -58,7 +58,8 @@ def draft(name: str, objects: Sequence[Record], said: Said) -> Draft:
         *remarks(said, order=order, personal=list(personal_paths(fields))),
     ]
     doc = f"{name}: one sentence that says what a record is."
-    return Draft(name, doc, fields, declaration(said, key=key, order=order), guesses)
+    is_whole = {field for each in objects for field in each} == set(names)
+    return Draft(name, doc, fields, declaration(said, key=key, order=order), guesses, is_whole)
 
 
 def _order(fields: Sequence[Member]) -> list[str]:
