@@ -28,7 +28,7 @@ PATIENCE_S = 1.5
 TELL_S = 5.0
 """How often Variables are written at most: with many feeds that takes a while, and changes come in bursts."""
 
-TIDY_S = 300.0
+TIDY_S = 60.0
 """How often Variables are compared though nothing changed, which mends what somebody changed by hand."""
 
 FRESH_S = 10.0
