@@ -116,7 +116,8 @@ def test_confluents_client_registers_looks_up_compares_and_deletes_and_variables
     client: SchemaRegistryClient, airflow: httpx.Client, name: str
 ) -> None:
     subject, first = layout.subject(name), avro(owner="shop")
-    second = avro({"name": "note", "type": ["null", "string"], "default": None}, owner="shop", order=["price"])
+    second = avro({"name": "note", "type": ["null", "string"], "default": None}, owner="sales")
+    other = avro(owner="shop", order=["price"])
     broken = avro({"name": "must", "type": "string"})
     assert variable(airflow, name) is None
     id_ = client.register_schema(subject, first)
@@ -125,19 +126,21 @@ def test_confluents_client_registers_looks_up_compares_and_deletes_and_variables
     told = variable(airflow, name)
     assert told == served(name)
     assert told
-    assert (told["version"], told["id"], told["owner"], told["order"]) == (1, id_, "shop", [])
+    assert (told["version"], told["id"], told["owner"]) == (1, id_, "shop")
 
     assert client.test_compatibility(subject, second)
     assert not client.test_compatibility(subject, broken)
     with pytest.raises(SchemaRegistryError) as refused:
         client.register_schema(subject, broken)
     assert refused.value.http_status_code == 409
+    with pytest.raises(SchemaRegistryError, match=r"feed\.order was \[\] in the version before"):
+        client.register_schema(subject, other)
     newer = client.register_schema(subject, second)
     assert client.get_versions(subject) == [1, 2]
     told = variable(airflow, name)
     assert told == served(name)
     assert told
-    assert (told["version"], told["id"], told["order"]) == (2, newer, ["price"])
+    assert (told["version"], told["id"], told["owner"]) == (2, newer, "sales")
 
     client.delete_version(subject, 2)
     told = variable(airflow, name)
