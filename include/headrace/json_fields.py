@@ -102,8 +102,11 @@ def _target(schema: Schema, root: Schema) -> Schema | None:
 
 
 def _symbols(alternatives: list[Alternative]) -> tuple[str, ...] | None:
-    enums = [each["enum"] for _, each in alternatives if isinstance(each.get("enum"), list)]
-    return tuple(symbol for symbol in enums[0] if isinstance(symbol, str)) if enums else None
+    """The texts of an enum, where that is all there is: several alternatives may allow other texts too."""
+    texts = [each for kind, each in alternatives if kind != "null"]
+    if len(texts) != 1 or not isinstance(texts[0].get("enum"), list):
+        return None
+    return tuple(symbol for symbol in texts[0]["enum"] if isinstance(symbol, str))
 
 
 def _personal(schema: Schema, *, root: Schema, seen: set[int]) -> Iterator[str]:

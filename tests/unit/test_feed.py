@@ -389,3 +389,11 @@ def test_a_json_schemas_notes_behind_references_count() -> None:
 def test_a_check_has_exactly_one_form() -> None:
     both = {"column": "price", "between": [0, 1], "not_null": True}
     assert "a check takes exactly one of" in fault({"key": ["order_id"], "checks": [both]})
+
+
+def test_a_field_of_several_enums_has_no_one_list_of_words() -> None:
+    either = {"anyOf": [{"type": "string", "enum": ["a"]}, {"type": "string", "enum": ["b"]}, {"type": "null"}]}
+    properties = {"id": {"type": "string"}, "either": either, "one": {"anyOf": [either["anyOf"][0], {"type": "null"}]}}
+    schema = {"type": "object", "properties": properties, "required": ["id"], "x-feed": {"key": ["id"]}}
+    found = {field.name: field.symbols for field in feed.parse("clicks.json", json.dumps(schema)).fields}
+    assert found == {"id": None, "either": None, "one": ("a",)}
