@@ -13,10 +13,9 @@ import httpx
 from headrace import feed
 from headrace.change import Earlier
 from headrace.errors import RegistryError, SettingsError
-from headrace.feed import SUFFIXES, Feed, SchemaType
+from headrace.feed import ENDINGS, SUFFIXES, Feed, SchemaType
 
 REGISTRY = "the registry"
-ENDINGS: Mapping[SchemaType, str] = {schema_type: suffix for suffix, schema_type in SUFFIXES.items()}
 
 
 def at_revision(folder: Path, revision: str) -> dict[str, Earlier]:

@@ -23,6 +23,7 @@ SYSTEM_COLUMNS = {"cmax", "cmin", "ctid", "deletexid", "insertxid", "oid", "tabl
 BYTE_ORDER_MARK = "\ufeff"
 SchemaType = Literal["AVRO", "JSON"]
 SUFFIXES: Mapping[str, SchemaType] = {".avsc": "AVRO", ".json": "JSON"}
+ENDINGS: Mapping[SchemaType, str] = {schema_type: ending for ending, schema_type in SUFFIXES.items()}
 ATTRIBUTES: Mapping[SchemaType, str] = {"AVRO": "feed", "JSON": "x-feed"}
 FIELDS: Mapping[SchemaType, Callable[[Schema], tuple[Field, ...]]] = {
     "AVRO": avro_fields.fields,
@@ -40,6 +41,11 @@ class Feed:
     schema_type: SchemaType
     schema: Mapping[str, Any]
     declaration: Declaration
+
+    @property
+    def file(self) -> str:
+        """What its file is called."""
+        return self.name + ENDINGS[self.schema_type]
 
     @property
     def topic(self) -> str:

@@ -13,7 +13,7 @@ from headrace.airflow.authority import Judgement, Offer
 from headrace.change import Earlier
 from headrace.errors import FeedError, RegistryError
 from headrace.fault import Fault
-from headrace.feed import SUFFIXES, Feed, Read
+from headrace.feed import ENDINGS, Feed, Read
 from headrace.kafka import topic
 from headrace.kafka.drift import Drift
 from headrace.kafka.topic import Config, Ensured
@@ -30,7 +30,6 @@ from headrace.registry.store import Store
 T = TypeVar("T")
 
 REGISTRY = "the registry"
-ENDINGS = {schema_type: suffix for suffix, schema_type in SUFFIXES.items()}
 
 
 @dataclass(frozen=True)
@@ -85,8 +84,7 @@ def _compared(feed: Feed, registry: Registry) -> Registration:
     if same := _same(feed, registry):
         return replace(found, version=same.version, id=same.id)
     faults = [fault for fault in _faults(feed, registry) if fault.severity == "error"]
-    file = feed.name + ENDINGS[feed.schema_type]
-    return replace(found, is_new=not faults, reasons=tuple(str(replace(fault, file=file)) for fault in faults))
+    return replace(found, is_new=not faults, reasons=tuple(str(replace(fault, file=feed.file)) for fault in faults))
 
 
 def _same(feed: Feed, registry: Registry) -> Registered | None:
@@ -123,7 +121,7 @@ def _registered(feed: Feed, judged: Registration, ensured: Ensured, *, registry:
         registered = registry.register(feed.subject, Asked(schema(feed)))
     except RegistryFault as fault:
         # Somebody else was quicker, or the registry takes nothing at the moment.
-        return replace(judged, is_new=False, reasons=(f"{feed.name}{ENDINGS[feed.schema_type]}: {fault.message}",))
+        return replace(judged, is_new=False, reasons=(f"{feed.file}: {fault.message}",))
     return replace(judged, version=registered.version, id=registered.id, drifts=tuple(ensured.drifts))
 
 

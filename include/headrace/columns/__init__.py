@@ -12,7 +12,7 @@ from headrace.columns.texts import JsonText, TimeText
 from headrace.columns.unfit import Unfit
 from headrace.errors import FeedError
 from headrace.fault import Fault
-from headrace.feed import ATTRIBUTES, SUFFIXES, Feed, SchemaType
+from headrace.feed import ATTRIBUTES, Feed, SchemaType
 
 __all__ = ["Column", "JsonText", "TimeText", "columns", "field_types"]
 
@@ -55,8 +55,7 @@ def _noted(note: Any) -> tuple[str | None, str | None]:
 
 
 def _fault(feed: Feed, unfit: Unfit) -> Fault:
-    suffix = next(suffix for suffix, type_ in SUFFIXES.items() if type_ == feed.schema_type)
-    return Fault(f"{feed.name}{suffix}", unfit.path, unfit.message, unfit.fix, unfit.value)
+    return Fault(feed.file, unfit.path, unfit.message, unfit.fix, unfit.value)
 
 
 def _coarse(feed: Feed, found: list[FieldType]) -> Iterator[Fault]:

@@ -2,7 +2,7 @@
 
 import contextlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -14,7 +14,7 @@ from headrace import fixed, layout
 from headrace.declaration import Correctness, Merge, Partition, Warehouse
 from headrace.errors import FeedError
 from headrace.fault import Fault
-from headrace.feed import ATTRIBUTES, SUFFIXES, Feed, SchemaType
+from headrace.feed import ATTRIBUTES, ENDINGS, Feed, SchemaType
 from headrace.registry.metadata import properties
 from headrace.registry.registered import Registered
 from headrace.registry.schema import SchemaText
@@ -22,8 +22,6 @@ from headrace.registry.subject import names_context
 
 NAME_PROPERTY = "headrace.feed"
 """The property, in a schema's metadata, that names a feed which is not named like its topic."""
-
-_ENDINGS: Mapping[SchemaType, str] = {type_: ending for ending, type_ in SUFFIXES.items()}
 
 
 class Tables(BaseModel):
@@ -120,7 +118,7 @@ def feed_of(subject: str, schema: SchemaText) -> Feed | None:
     if not (is_of_values(subject) and _declares(schema)):
         return None
     name = properties(schema.metadata).get(NAME_PROPERTY) or subject.removesuffix(layout.subject(""))
-    file = name + _ENDINGS[schema.type]
+    file = name + ENDINGS[schema.type]
     if schema.references:
         # Columns and personal data are read from the text, which does not show what stands in other subjects.
         fix = f"Write out {', '.join(each.name for each in schema.references)}."
@@ -133,9 +131,8 @@ def check(subject: str, schema: SchemaText, before: SchemaText | None) -> None:
     feed = feed_of(subject, schema)
     earlier = feed_of(subject, before) if before else None
     if feed and earlier:
-        file = feed.name + _ENDINGS[schema.type]
         faults = fixed.changes(feed, earlier, origin="the version before")
-        if told := [replace(fault, file=file) for fault in faults]:
+        if told := [replace(fault, file=feed.file) for fault in faults]:
             raise FeedError.of(told)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from headrace import feed as feeds
-from headrace.feed import ATTRIBUTES, SUFFIXES, Feed, SchemaType
+from headrace.feed import ATTRIBUTES, ENDINGS, Feed, SchemaType
 from headrace.starter import avro, json_schema, text
 from headrace.starter.types import ListOf, Member, Struct
 
@@ -113,5 +113,5 @@ def of_schema(
     head = {key: value for key, value in schema.items() if key not in (last, attribute)}
     rest = {last: schema[last]} if last in schema else {}
     written = text.pretty({**head, attribute: dict(declaration), **rest})
-    file = name + next(suffix for suffix, type_ in SUFFIXES.items() if type_ == schema_type)
+    file = name + ENDINGS[schema_type]
     return Starter(file, written, feeds.parse(file, written), guesses)
