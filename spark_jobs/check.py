@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import great_expectations as gx
 from great_expectations.core import ExpectationValidationResult
@@ -12,7 +12,7 @@ from great_expectations.data_context.types.base import (
     ProgressBarsConfig,
 )
 from great_expectations.expectations.registry import get_expectation_impl
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from headrace.clean import FROM_OFFSET, FROM_PARTITION, HIDDEN_ROW
@@ -51,12 +51,21 @@ def check(spark: SparkSession, plan: CheckPlan) -> list[Outcome]:
 
 def changed_rows(spark: SparkSession, plan: CheckPlan) -> DataFrame:
     """The visible rows that the run wrote, told by the coordinates they come from."""
-    spans = (
-        (F.col(FROM_PARTITION) == number) & (F.col(FROM_OFFSET) >= first) & (F.col(FROM_OFFSET) < next_)
-        for number, (first, next_) in plan.spans.items()
-    )
     rows = spark.read.option("versionAsOf", plan.snapshot).table(plan.clean)
-    return rows.where(~F.col(HIDDEN_ROW) & any_of(spans))
+    changed = rows.where(~F.col(HIDDEN_ROW) & within([*plan.spans.items(), *plan.replayed.items()]))
+    if not plan.replayed:
+        return changed
+    # Where originals lie, lie rows too that a replay left as they were.
+    before = spark.read.option("versionAsOf", plan.base).table(plan.clean).where(within(plan.replayed.items()))
+    return changed.join(before.select(FROM_PARTITION, FROM_OFFSET), [FROM_PARTITION, FROM_OFFSET], "left_anti")
+
+
+def within(spans: Iterable[tuple[int, tuple[int, int]]]) -> Column:
+    """Whether a row was made by a record in one of the spans."""
+    return any_of(
+        (F.col(FROM_PARTITION) == number) & (F.col(FROM_OFFSET) >= first) & (F.col(FROM_OFFSET) < next_)
+        for number, (first, next_) in spans
+    )
 
 
 def validate(rows: DataFrame, suite: list[Expectation]) -> list[Outcome]:

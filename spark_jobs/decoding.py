@@ -113,7 +113,7 @@ def shape(type_: IcebergType) -> Shape:
 def _drained(read: DataFrame, plan: TransformPlan, types: Types, *, writer: tuple[int, str]) -> DataFrame:
     """Records of a drained topic, decoded by their own schema and projected by name; a cast that loses is no cast."""
     id_, schema = writer
-    mine = (F.col("partition") < 0) & (F.col("schema_id") == id_)
+    mine = F.col("drained") & (F.col("schema_id") == id_)
     before = field_types(plan.schema_type, json.loads(schema))
     if plan.schema_type == "AVRO":
         old = F.when(mine, avro_rows.read(F.col("payload"), writer=schema, reader=schema))
@@ -169,7 +169,7 @@ def tombstone_row(plan: TransformPlan, types: Types) -> Column:
         keys = {plan.key[0]: text.try_cast(plan.columns[plan.key[0]])}
     else:
         own, older = _key_fields(text, plan, {}), _key_fields(text, plan, plan.renames)
-        keys = {name: F.when(F.col("partition") < 0, older[name]).otherwise(own[name]) for name in plan.key}
+        keys = {name: F.when(F.col("drained"), older[name]).otherwise(own[name]) for name in plan.key}
     lowered = {name: F.lower(value) if isinstance(types[name], UUIDType) else value for name, value in keys.items()}
     return _struct(lowered, types)
 
@@ -187,11 +187,12 @@ def reason(plan: TransformPlan, types: Types) -> Column:
     refused = F.lit(Reason.TOMBSTONE.value if plan.merge == "append" else None)
     keyless = any_of(F.col("row")[name].isNull() for name in plan.key)
     unfit_row = any_of(unfit(F.col("row")[name], type_) for name, type_ in types.items())
-    known = F.when(F.col("partition") < 0, F.col("schema_id").isin(list(plan.drained))).otherwise(
+    known = F.when(F.col("drained"), F.col("schema_id").isin(list(plan.drained))).otherwise(
         F.col("schema_id").isin(list(plan.writers))
     )
     return (
-        F.when(tombstone & keyless, F.lit(Reason.KEYLESS.value))
+        F.when(F.col("forged"), F.lit(Reason.FORGED.value))
+        .when(tombstone & keyless, F.lit(Reason.KEYLESS.value))
         .when(tombstone & unfit_row, F.lit(Reason.KEYLESS.value))
         .when(tombstone, refused)
         .when(F.col("schema_id").isNull(), F.lit(Reason.UNFRAMED.value))

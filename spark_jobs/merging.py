@@ -14,14 +14,21 @@ from headrace.quarantine import Reason
 from headrace.record import AFTER
 from headrace.stages.transform import TransformPlan
 from spark_jobs.conditions import any_of
+from spark_jobs.origins import IMPORTED, is_from_elsewhere
 
 # Columns of our own begin as no field may, so that none takes the place of a feed's.
 BELOW, BEST, FIRST, STANDS, HELD, NOTED_AFTER = "_below", "_best", "_first", "_stands", "_held", "_after"
-COORDINATES = {FROM_PARTITION: "partition", FROM_OFFSET: "offset", RANK_PARTITION: "partition", RANK_OFFSET: "offset"}
+STANDS_FROM = "_stands_from"
+COORDINATES = {
+    FROM_PARTITION: "partition",
+    FROM_OFFSET: "offset",
+    RANK_PARTITION: "rank_partition",
+    RANK_OFFSET: "rank_offset",
+}
 
 
 def versions(good: DataFrame, plan: TransformPlan, *notes: Column) -> DataFrame:
-    """Decoded records as rows of the clean table, each ranked by its own coordinates, with what else is noted of them.
+    """Decoded records as rows of the clean table, each with the coordinates that rank it and what else is noted of it.
 
     A tombstone, and a version that deletes, is a hidden row, which keeps nothing but what identifies and ranks it.
     """
@@ -52,8 +59,7 @@ def deletes(plan: TransformPlan) -> Column:
 
 def rank(plan: TransformPlan, qualifier: str = "") -> Column:
     """The total order as one comparable struct; in Spark a null inside a struct is lower than any value."""
-    names = [*plan.order, RANK_PARTITION, RANK_OFFSET, HIDDEN_ROW, FROM_OFFSET]
-    return F.struct(*(F.col(f"{qualifier}{name}") for name in names))
+    return F.struct(*(F.col(f"{qualifier}{name}") for name in [*plan.order, RANK_PARTITION, RANK_OFFSET]))
 
 
 def rank_first(plan: TransformPlan, qualifier: str = "") -> Column:
@@ -70,37 +76,59 @@ def wins(plan: TransformPlan, source: str, target: str) -> Column:
 
 
 def ranked_tombstones(tombstones: DataFrame, rows: DataFrame, standing: DataFrame, plan: TransformPlan) -> DataFrame:
-    """Each tombstone with the rank of the highest version of its key before it in its partition.
+    """Each tombstone with the order fields of the highest version of its key before it, and its own coordinates.
 
-    That version may be in this batch or already be the standing row. A standing tombstone that never had a version
-    below it is no candidate: it ranks by its own coordinates. In `first`, where a delete is below all, each does.
-    A drained topic's versions that were archived before a tombstone of the own topic came before it too; above one of
-    them it stands at its own place, which no late record of the drained topic reaches but by its order.
+    That version may be in this batch, be the standing row, or be what a standing tombstone has taken its order from.
+    Nothing of its key lies between the two, so it ranks just above. Without order fields its coordinates are all, and
+    in `first` a delete is below all. A record imported, or replayed from another topic, came before a tombstone that
+    follows it in its partition; a drained topic's when the archive has noted so; between two records replayed from
+    another topic, their places there decide.
     """
-    if plan.merge == "first":
+    if plan.merge == "first" or not plan.order:
         return tombstones.drop(NOTED_AFTER)
-    versionless = F.col(HIDDEN_ROW) & (F.col(RANK_OFFSET) == F.col(FROM_OFFSET))
-    columns = [*plan.key, *plan.order, RANK_PARTITION, RANK_OFFSET]
-    candidates = rows.select(columns).union(standing.where(~versionless).select(columns))
-    below = F.struct(*(F.col(f"c.{name}") for name in [*plan.order, RANK_PARTITION, RANK_OFFSET]))
-    alongside = F.col(f"c.{RANK_PARTITION}") == F.col(f"t.{FROM_PARTITION}")
-    drained = F.try_element_at(F.col(f"t.{NOTED_AFTER}"), F.col(f"c.{RANK_PARTITION}"))
-    before = F.col(f"c.{RANK_OFFSET}") < F.when(alongside, F.col(f"t.{FROM_OFFSET}")).otherwise(drained)
+    columns = [*plan.key, *plan.order, *COORDINATES]
+    candidates = rows.select(columns).union(standing.select(columns))
+    below = F.struct(*(F.col(f"c.{name}") for name in plan.order))
     found = (
         tombstones.alias("t")
-        .join(candidates.alias("c"), same_key(plan.key, "t.", "c.") & before, "left")
-        .groupBy(*(F.col(f"t.{name}").alias(name) for name in [FROM_PARTITION, FROM_OFFSET, *plan.key]))
+        .join(candidates.alias("c"), same_key(plan.key, "t.", "c.") & _is_before("c.", "t."), "left")
+        .groupBy(*(F.col(f"t.{name}").alias(name) for name in [*plan.key, *COORDINATES]))
         .agg(F.max(F.when(F.col(f"c.{RANK_OFFSET}").isNotNull(), below)).alias(BELOW))
     )
-    stands = F.col(BELOW)[RANK_PARTITION] == F.col(FROM_PARTITION)
     ranked = {
         **{name: F.lit(None).cast(type_) for name, type_ in plan.columns.items() if name not in plan.key},
-        **{name: F.col(BELOW)[name] for name in plan.order},
+        **{name: F.col(BELOW)[name] for name in plan.order if name not in plan.key},
         HIDDEN_ROW: F.lit(True),
-        RANK_PARTITION: F.col(FROM_PARTITION),
-        RANK_OFFSET: F.when(stands, F.col(BELOW)[RANK_OFFSET]).otherwise(F.col(FROM_OFFSET)),
     }
     return found.withColumns(ranked).select(rows.columns)
+
+
+def _is_before(version: str, tombstone: str) -> Column:
+    """Whether a version came before a tombstone; a tombstone's own row does too, for its order still holds."""
+    from_partition, from_offset = F.col(f"{version}{FROM_PARTITION}"), F.col(f"{version}{FROM_OFFSET}")
+    alongside = from_partition == F.col(f"{tombstone}{FROM_PARTITION}")
+    noted = F.try_element_at(F.col(f"{tombstone}{NOTED_AFTER}"), from_partition)
+    before = (alongside & (from_offset <= F.col(f"{tombstone}{FROM_OFFSET}"))) | F.coalesce(
+        from_offset < noted, F.lit(False)
+    )
+    place, above = F.col(f"{version}{RANK_PARTITION}"), F.col(f"{tombstone}{RANK_PARTITION}")
+    in_turn = F.col(f"{version}{RANK_OFFSET}") <= F.col(f"{tombstone}{RANK_OFFSET}")
+    return F.when(is_from_elsewhere(above), place.isin(above, above + IMPORTED) & in_turn).otherwise(before)
+
+
+def standing_tombstones(rows: DataFrame, standing: DataFrame, plan: TransformPlan) -> DataFrame:
+    """The tombstones that stand where replayed versions came before them, ranked anew.
+
+    A version that was in quarantine until it was mended may come after a tombstone that once followed it, and so may
+    one from another topic, of which slices are replayed in any order.
+    """
+    tombstone = F.col(HIDDEN_ROW)
+    if plan.delete is not None:
+        # A version that deletes ranks by its own order; it cannot be told from a tombstone that has taken one.
+        tombstone &= reduce(Column.__and__, (F.col(name).isNull() for name in plan.order), F.lit(True))
+    met = standing.where(tombstone).join(rows.select(*plan.key).distinct(), list(plan.key), "left_semi")
+    nothing = F.lit(None).cast("map<int, bigint>").alias(NOTED_AFTER)
+    return ranked_tombstones(met.select(*rows.columns, nothing), rows, standing, plan)
 
 
 def winners(rows: DataFrame, plan: TransformPlan) -> DataFrame:
@@ -108,16 +136,20 @@ def winners(rows: DataFrame, plan: TransformPlan) -> DataFrame:
     whole = F.struct(*rows.columns)
     match plan.merge:
         case "append":
-            best = F.min_by(whole, rank(plan))
+            best = F.min_by(whole, F.struct(FROM_PARTITION, FROM_OFFSET))
         case "first":
             best = F.min_by(whole, rank_first(plan))
         case _:
-            best = F.max_by(whole, rank(plan))
+            # Of two copies of one record the earlier stays, as it does when it stands already.
+            best = F.max_by(whole, F.struct(rank(plan), -F.col(FROM_OFFSET)))
     return rows.groupBy(*plan.key).agg(best.alias(BEST)).select(f"{BEST}.*")
 
 
 def judge_appends(decoded: DataFrame, standing: DataFrame, plan: TransformPlan) -> DataFrame:
-    """Mark as a conflict what has the key of a standing or an earlier row but other content."""
+    """Mark as a conflict what has the key of a standing or an earlier row but other content.
+
+    A copy of the standing row's own record is none, though a later version of the schema may read it otherwise.
+    """
     types = field_types(plan.schema_type, json.loads(plan.reader))
     content = F.struct(*(comparable(F.col("row")[name], type_).alias(name) for name, type_ in types.items()))
     coordinates = F.struct("partition", "offset")
@@ -127,14 +159,16 @@ def judge_appends(decoded: DataFrame, standing: DataFrame, plan: TransformPlan) 
         F.min_by(content, coordinates).alias(FIRST)
     )
     stands = F.struct(*(comparable(F.col(name), type_).alias(name) for name, type_ in types.items()))
-    known = standing.select(*plan.key, stands.alias(STANDS))
+    place = F.struct(F.col(FROM_PARTITION).alias("partition"), F.col(FROM_OFFSET).alias("offset"))
+    known = standing.select(*plan.key, stands.alias(STANDS), place.alias(STANDS_FROM))
     held = (
         firsts.join(known, list(plan.key), "left")
         .withColumn(HELD, F.coalesce(STANDS, FIRST))
-        .select(*(F.col(name).alias(f"{HELD}_{name}") for name in plan.key), HELD)
+        .select(*(F.col(name).alias(f"{HELD}_{name}") for name in plan.key), HELD, STANDS_FROM)
     )
     matches = reduce(Column.__and__, (value == F.col(f"{HELD}_{name}") for name, value in keys.items()))
-    other = F.col("reason").isNull() & F.col(HELD).isNotNull() & ~content.eqNullSafe(F.col(HELD))
+    itself = coordinates.eqNullSafe(F.col(STANDS_FROM))
+    other = F.col("reason").isNull() & F.col(HELD).isNotNull() & ~content.eqNullSafe(F.col(HELD)) & ~itself
     judged = decoded.join(held, matches, "left")
     return judged.withColumn("reason", F.when(other, F.lit(Reason.CONFLICT.value)).otherwise(F.col("reason"))).select(
         decoded.columns

@@ -23,3 +23,7 @@ def session(remote: str | None, *, properties: Mapping[str, str]) -> Iterator[Sp
         yield spark
     finally:
         spark.stop()
+        if remote:
+            # Such a session closes its client once more when it is garbage. Should that come while another one hands
+            # work to the threads that all clients share, it would wait for itself for ever.
+            spark._client = None  # type: ignore[union-attr]

@@ -146,12 +146,18 @@ def _bundles(settings: Settings) -> list[dict[str, object]]:
 
 
 def _connections(settings: Settings, passwords: Passwords) -> dict[str, str]:
-    s3 = {"endpoint_url": f"http://{HOST}:{settings.ports['s3']}", "region_name": "us-east-1"}
+    s3 = {
+        "endpoint_url": f"http://{HOST}:{settings.ports['s3']}",
+        "region_name": "us-east-1",
+        # To check a signed body S3Proxy holds all of it in memory; checksums guard what is put here.
+        "config_kwargs": {"s3": {"addressing_style": "path", "payload_signing_enabled": False}},
+    }
     connections: dict[str, dict[str, object]] = {
         "KAFKA": {"conn_type": "kafka", "extra": {"bootstrap.servers": f"{HOST}:{settings.ports['kafka']}"}},
         "S3": {"conn_type": "aws", "login": passwords.s3_access_key, "password": passwords.s3_secret_key, "extra": s3},
         "SPARK": {"conn_type": "spark_connect", "host": f"sc://{HOST}", "port": settings.ports["spark"]},
         "MASKS": {"conn_type": "generic", "password": passwords.masks},
+        "SIGNING": {"conn_type": "generic", "password": passwords.signing},
         "CATALOG": _postgres(settings, user="catalog", password=passwords.catalog, database="catalog"),
         "REGISTRY": {
             "conn_type": "schema_registry",

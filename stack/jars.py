@@ -131,11 +131,11 @@ def install(jars: Iterable[Jar], folder: Path) -> Iterator[Jar]:
             pool.shutdown(cancel_futures=True)
 
 
-def lock() -> str:
-    """Resolve jars.toml anew; needs the network and trusts what Maven Central serves today."""
+def lock(roots: Path = ROOTS) -> str:
+    """Resolve a list of roots anew; needs the network and trusts what Maven Central serves today."""
     context = MavenContext(timeout=_PATIENCE)
     jars: list[Jar] = []
-    for part, wish in tomllib.loads(ROOTS.read_text()).items():
+    for part, wish in tomllib.loads(roots.read_text()).items():
         for coordinate in _resolve(wish, context):
             path = _download(_artifact(coordinate, context), coordinate)
             jars.append(Jar(part, coordinate, sha256_of(path)))

@@ -49,6 +49,7 @@ class Passwords:
     s3_access_key: str = field(default_factory=lambda: f"headrace{secrets.token_hex(6)}")
     s3_secret_key: str = field(default_factory=lambda: secrets.token_hex(20))
     masks: str = field(default_factory=lambda: secrets.token_hex(32))
+    signing: str = field(default_factory=lambda: secrets.token_hex(32))
     kafka_cluster_id: str = field(default_factory=_cluster_id)
 
 

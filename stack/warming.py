@@ -17,10 +17,12 @@ from headrace import clean, feed, record
 from headrace.columns import columns
 from headrace.database import Database
 from headrace.feed import Feed
-from headrace.lake import Lake, Storage, spark_properties
+from headrace.heads import Heads
+from headrace.lake import Lake, spark_properties
 from headrace.quarantine import SCHEMA as QUARANTINE
 from headrace.stages.check import CheckPlan, suite
 from headrace.stages.transform import TransformPlan, hidden_types, spark_type
+from headrace.storage import Storage
 from spark_jobs.check import check
 from spark_jobs.session import session
 from spark_jobs.transform import transform
@@ -92,6 +94,7 @@ def warm(spark: SparkSession, example: Feed, *, values: Sequence[bytes | None]) 
         clean=clean_table,
         branch=BRANCH,
         snapshot=tip(spark, clean_table, branch=BRANCH),
+        base=base,
         spans=SPANS,
         suite=suite(example),
     )
@@ -140,7 +143,7 @@ def transform_plan(example: Feed, snapshot: int, *, base: int, types: dict[str, 
         base=base,
         branch=BRANCH,
         quarantine=f"{CATALOG}.quarantine.{example.name}",
-        heads="{}",
+        heads=Heads().to_json(),
     )
 
 

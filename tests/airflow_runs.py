@@ -1,6 +1,7 @@
 """Runs of DAGs through Airflow's API, as a person would start and await them."""
 
 import time
+from collections.abc import Mapping
 from typing import Any
 
 import httpx
@@ -9,9 +10,9 @@ SECONDS = 300
 BETWEEN_QUESTIONS = 0.3
 
 
-def triggered(airflow: httpx.Client, dag: str) -> list[dict[str, Any]]:
-    """Trigger a run, wait for its end and give its tasks."""
-    made = airflow.post(f"/api/v2/dags/{dag}/dagRuns", json={"logical_date": None})
+def triggered(airflow: httpx.Client, dag: str, *, conf: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
+    """Trigger a run with a form filled in, wait for its end and give its tasks."""
+    made = airflow.post(f"/api/v2/dags/{dag}/dagRuns", json={"logical_date": None, "conf": conf or {}})
     made.raise_for_status()
     path = f"/api/v2/dags/{dag}/dagRuns/{made.json()['dag_run_id']}"
     deadline = time.monotonic() + SECONDS

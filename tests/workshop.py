@@ -113,6 +113,7 @@ class Workshop:
             lake=self.lake,
             writers=registry.writers(self.feed.subject),
             drained=registry.writers(layout.subject(drains.topic)) if drains else {},
+            signing=connections.signing_key(),
             run=run,
         )
         if plan is None:
@@ -144,8 +145,12 @@ class Workshop:
 
     def merge(self, *records: Record) -> Any:
         """Publish records and bring them to the clean table, unchecked."""
-        run = uuid.uuid4().hex
         self.publish(*records)
+        return self.run()
+
+    def run(self) -> Any:
+        """One run, from the topics to readers, unchecked."""
+        run = uuid.uuid4().hex
         self.extract()
         accounts = self.transform(run)
         self.publish_run(run)

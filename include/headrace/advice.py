@@ -60,6 +60,8 @@ def no_order(feed: Feed) -> Iterator[Fault]:
     declared = feed.declaration
     if declared.merge in ("latest", "first") and not declared.order and declared.topic.partitions > 1:
         message = "is missing: the offset decides between versions, and only within one partition of the topic."
+        if declared.kinesis:
+            message = "is missing: the place in the stream decides between versions, and only under one partition key."
         fix = 'Add "order" with a field that counts the versions of a row, or "merge": "append" if rows never change.'
         yield _warning(feed, "order", message, fix)
 

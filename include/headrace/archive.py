@@ -1,12 +1,12 @@
 """The archive's files: envelopes as Parquet under names of their own, committed with the heads in one snapshot."""
 
-from collections.abc import Mapping
+import time
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from datetime import timedelta
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from confluent_kafka import TIMESTAMP_CREATE_TIME, TIMESTAMP_LOG_APPEND_TIME, Message
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.io.pyarrow import (
     compute_statistics_plan,
@@ -16,74 +16,52 @@ from pyiceberg.io.pyarrow import (
 )
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.table import Table
+from pyiceberg.types import IcebergType, StringType
 
-from headrace import heads, layout, record
-from headrace.errors import MovedError
+from headrace import archive_file, heads, layout, record
+from headrace.archive_file import ArchiveFile
+from headrace.errors import MovedError, PlanExpired
 from headrace.feed import Feed
+from headrace.filing import Filing, Limits
 from headrace.heads import Heads
-from headrace.kafka.span import coordinates
-from headrace.lake import Lake
+from headrace.lake import Lake, keep_time
+from headrace.lane import Lane
+from headrace.placing import Placing
 
-ARROW = schema_to_pyarrow(record.SCHEMA)
-TIMESTAMP_TYPES = {TIMESTAMP_CREATE_TIME: "create", TIMESTAMP_LOG_APPEND_TIME: "append"}
+FILE_AHEAD_BYTES = 32 * 2**20
+"""How far reading may be ahead of filing."""
+FILED_BYTES = 4 * 2**20
+"""About how much is filed at once. Filing takes many steps, and before each it waits for Python's lock, which reading
+keeps most of the time: the larger the steps, the less they wait."""
+PUT_AHEAD_BYTES = 64 * 2**20
+"""How far filing may be ahead of S3; a single file may be larger."""
+PUTS = 4
+"""How many files are put at once: the more partitions and hours, the smaller they are."""
+
+
+def boot_time() -> float:
+    """Seconds on a clock that nobody sets and that goes on while the machine sleeps."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 def archive_of(feed: Feed, lake: Lake) -> Table:
-    """The feed's archive table, made at its first extract; with one more column once the feed drains a topic."""
+    """The feed's archive table, made at its first extract; with one more column for a drained topic, or a stream."""
     name = layout.archive_table(feed.name)
     table = lake.ensure(name, record.SCHEMA, spec=record.SPEC, properties=record.PROPERTIES)
-    if feed.declaration.topic.drains and record.AFTER not in table.schema().column_names:
+    wanted: dict[str, tuple[IcebergType, str]] = {}
+    if feed.declaration.topic.drains:
+        wanted[record.AFTER] = (record.AFTER_TYPE, record.AFTER_DOC)
+    if feed.declaration.kinesis:
+        wanted[record.SEQUENCE] = (StringType(), record.SEQUENCE_DOC)
+    lacking = [column for column in wanted if column not in table.schema().column_names]
+    if lacking:
         try:
             with table.update_schema() as update:
-                update.add_column(record.AFTER, record.AFTER_TYPE, doc=record.AFTER_DOC)
+                for column in lacking:
+                    update.add_column(column, wanted[column][0], doc=wanted[column][1])
         except CommitFailedException as error:
             raise MovedError(f"archive of {feed.name}: another extract changed it meanwhile. Run it again.") from error
     return table
-
-
-@dataclass
-class Envelopes:
-    """The messages of one partition and hour that wait to become one archive file."""
-
-    partition: int
-    """The archive's number for it: mirrored for a drained topic's."""
-    hour: int | None
-    first: int
-    last: int = -1
-    messages: list[Message] = field(default_factory=list)
-    bytes: int = 0
-
-    def add(self, message: Message) -> None:
-        self.messages.append(message)
-        self.last = coordinates(message)[1]
-        self.bytes += 64 + len(message.value() or b"") + len(message.key() or b"")
-
-    def table(self) -> pa.Table:
-        return envelope_table(self.messages, partition=self.partition, hour=self.hour)
-
-
-def stamp(message: Message) -> tuple[str, int | None]:
-    """The type of a message's timestamp, and the timestamp in milliseconds if it has one."""
-    kind, milliseconds = message.timestamp()
-    return (TIMESTAMP_TYPES[kind], milliseconds) if kind in TIMESTAMP_TYPES else ("none", None)
-
-
-def envelope_table(messages: list[Message], *, partition: int, hour: int | None) -> pa.Table:
-    """The messages of one partition as columns, as they came."""
-    stamps = [stamp(message) for message in messages]
-    start = record.hour_start(hour) if hour is not None else None
-    columns: dict[str, Any] = {
-        "partition": [partition] * len(messages),
-        "offset": [message.offset() for message in messages],
-        "timestamp": [milliseconds for _, milliseconds in stamps],
-        "timestamp_type": [kind for kind, _ in stamps],
-        "leader_epoch": [message.leader_epoch() for message in messages],
-        "key": [message.key() for message in messages],
-        "value": [message.value() for message in messages],
-        "headers": [[{"name": each[0], "value": each[1]} for each in message.headers() or ()] for message in messages],
-        "hour": [start] * len(messages),
-    }
-    return pa.Table.from_pydict(columns, schema=ARROW)
 
 
 @dataclass(frozen=True)
@@ -97,62 +75,79 @@ class Archive:
     """The drained topic, whose partitions have mirrored numbers here."""
     drained: Mapping[int, int] = field(default_factory=dict)
     """How far the drained topic is archived with this plan, by mirrored partition."""
+    time_limit: timedelta = timedelta(hours=1)
+    """How old a plan may be when it is committed: upkeep takes older files that nothing names for orphans."""
+    opened: float = field(default_factory=boot_time)
+    """When it was planned, which is before its first file is put."""
 
-    def write(self, envelopes: Envelopes, *, plan_name: str) -> DataFile:
-        """Put one file under its own name, which must not be there yet, and describe it for the commit."""
-        table = self._placed(envelopes)
-        hour = record.hour_start(envelopes.hour) if envelopes.hour is not None else None
-        topic, partition = self.origin(envelopes.partition)
-        key = layout.archive_key(
-            topic, partition, hour=hour, first=envelopes.first, last=envelopes.last, plan=plan_name
-        )
-        path = f"{self.lake.location.rstrip('/')}/archive/{key}"
-        body, metadata = parquet(table)
-        bucket, _, object_key = path.removeprefix("s3://").partition("/")
-        self.lake.s3.put_object(Bucket=bucket, Key=object_key, Body=body, IfNoneMatch="*")
-        return data_file(self.table, path, size=len(body), metadata=metadata)
+    def file(self, batches: Iterable[pa.RecordBatch], *, plan: str, limits: Limits) -> list[DataFile]:
+        """Put the envelopes of all batches as files, and describe these for the commit.
 
-    def _placed(self, envelopes: Envelopes) -> pa.Table:
-        """The envelopes; where two topics meet, each tombstone of the own one with what it came after."""
-        table = envelopes.table()
-        if record.AFTER not in self.table.schema().column_names:
-            return table
-        heads = list(self.drained.items()) if envelopes.partition >= 0 and self.drained else None
-        after = [heads if message.value() is None else None for message in envelopes.messages]
-        column = schema_to_pyarrow(self.table.schema()).field(record.AFTER)
-        return table.append_column(column, pa.array(after, column.type))
+        Reading goes on in the caller's thread while what was read is encoded in a second and put by others.
+        """
+        with Lane(ahead=PUT_AHEAD_BYTES, threads=PUTS) as puts, Lane(ahead=FILE_AHEAD_BYTES) as lane:
 
-    def origin(self, partition: int) -> tuple[str, int]:
-        """The topic and Kafka's own partition behind a number of the archive."""
-        if partition >= 0:
-            return self.topic, partition
-        assert self.drains is not None, "only a drained topic's partitions are numbered below zero"
-        return self.drains, heads.mirrored(partition)
+            def put(key: str, body: bytes) -> None:
+                puts.call(archive_file.put, self.lake.s3, self._path(key), body, bytes_=len(body))
+
+            filing = Filing(self.schema, plan=plan, limits=limits, placing=self.placing, put=put)
+            for several, bytes_ in gathered(batches):
+                lane.call(filing.add, *several, bytes_=bytes_)
+            lane.finish()
+            files = filing.close()
+        return [self.described(file) for file in files]
+
+    @property
+    def placing(self) -> Placing:
+        return Placing(self.topic, self.drains, self.drained)
+
+    @property
+    def schema(self) -> pa.Schema:
+        return schema_to_pyarrow(self.table.schema())
+
+    @property
+    def location(self) -> str:
+        return f"{self.lake.location.rstrip('/')}/archive"
+
+    def _path(self, key: str) -> str:
+        return f"{self.location}/{key}"
+
+    def described(self, file: ArchiveFile) -> DataFile:
+        return data_file(self.table, self._path(file.key), size=file.size, metadata=file.metadata)
 
     def commit(self, files: list[DataFile], *, head: Heads) -> None:
         """Add the files and the heads in one commit on top of the very snapshot that was planned from."""
+        age = timedelta(seconds=boot_time() - self.opened)
+        if age > self.time_limit:
+            raise PlanExpired(
+                f"archive of {self.topic}: this extract was planned {age} ago, but a run may take {self.time_limit}: "
+                f"nothing was committed. Run it again; if it really needs so long, raise runs.time_limit."
+            )
         try:
             with self.table.transaction() as transaction:
                 properties = {heads.PROPERTY: head.to_json()}
                 with transaction.update_snapshot(snapshot_properties=properties).fast_append() as append:
                     for file in files:
                         append.append_data_file(file)
+                keep_time(transaction)
         except CommitFailedException as error:
             raise MovedError(
                 f"archive of {self.topic}: another extract committed first, nothing of this one landed. Run it again."
             ) from error
 
 
-def parquet(table: pa.Table) -> tuple[bytes, pq.FileMetaData]:
-    """The table as one Parquet file, and its footer."""
-    footers: list[pq.FileMetaData] = []
-    sink = pa.BufferOutputStream()
-    # Payloads hardly repeat: a dictionary of them would cost time and save nothing.
-    with pq.ParquetWriter(
-        sink, table.schema, compression="zstd", use_dictionary=["timestamp_type"], metadata_collector=footers
-    ) as writer:
-        writer.write_table(table)
-    return sink.getvalue().to_pybytes(), footers[0]
+def gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[list[pa.RecordBatch], int]]:
+    """Batches and their bytes; small ones together."""
+    several: list[pa.RecordBatch] = []
+    bytes_ = 0
+    for batch in batches:
+        several.append(batch)
+        bytes_ += batch.nbytes
+        if bytes_ >= FILED_BYTES:
+            yield several, bytes_
+            several, bytes_ = [], 0
+    if several:
+        yield several, bytes_
 
 
 def data_file(table: Table, path: str, *, size: int, metadata: pq.FileMetaData) -> DataFile:

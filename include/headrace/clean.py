@@ -28,10 +28,10 @@ HIDDEN_ROW = "_hidden"
 """True for a deleted key: the row stays, hidden, so that a late older version cannot bring it back."""
 
 FROM_PARTITION, FROM_OFFSET = "_from_partition", "_from_offset"
-"""The coordinates of the record that made the row."""
+"""The coordinates of the record that made the row; of a record replayed to its own topic, the original's."""
 
 RANK_PARTITION, RANK_OFFSET = "_rank_partition", "_rank_offset"
-"""The coordinates that rank the row: its own, or for a tombstone those of the version it ranks just above."""
+"""The coordinates that rank the row: those of its record, in a region of their own for what did not come live."""
 
 HIDDEN = (
     Column(HIDDEN_ROW, BooleanType(), required=True),

@@ -1,7 +1,10 @@
 """A Postgres database and how to reach it."""
 
 from dataclasses import dataclass, field
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
+
+OPTIONS = ("sslmode", "sslrootcert", "sslcert", "sslkey")
+"""What a connection may say of TLS, in words that libpq and Java's driver share."""
 
 
 @dataclass(frozen=True)
@@ -13,7 +16,10 @@ class Database:
     name: str
     user: str
     password: str = field(repr=False)
+    options: tuple[tuple[str, str], ...] = ()
+    """Names of OPTIONS, and their values."""
 
-    def url(self, scheme: str = "postgresql") -> str:
+    def url(self, scheme: str = "postgresql", **more: object) -> str:
         credentials = f"{quote(self.user, safe='')}:{quote(self.password, safe='')}"
-        return f"{scheme}://{credentials}@{self.host}:{self.port}/{self.name}"
+        asked = urlencode({**dict(self.options), **more}, quote_via=quote)
+        return f"{scheme}://{credentials}@{self.host}:{self.port}/{self.name}{'?' if asked else ''}{asked}"

@@ -52,6 +52,16 @@ class Topic(Declared):
     drains: Drain | None = Field(default=None, description="The older topic that this one takes over from.")
 
 
+class Kinesis(Declared):
+    """A Kinesis stream that the feed reads from instead of a Kafka topic; Headrace does not make it."""
+
+    stream: str | None = Field(default=None, description="The stream's name; the feed's name if not given.")
+    start: Literal["TRIM_HORIZON", "LATEST"] = Field(
+        default="TRIM_HORIZON",
+        description="Where the first run begins: at the oldest record that the stream still has, or at its own moment.",
+    )
+
+
 class Delete(Declared):
     """A version that deletes its row, besides tombstones: the one in which a field has one of these values."""
 
@@ -126,6 +136,17 @@ class Runs(Declared):
     time_limit: Duration = Field(default="1h", description="How long one task may take before it is failed.")
 
 
+class Extract(Declared):
+    """How new records get from the topic into the archive."""
+
+    spark_from: Annotated[int, Field(ge=0)] | Literal["never"] | None = Field(
+        default=None,
+        description="A run with at least so many new records is read by Spark instead of in the task; `0` is every "
+        "run, `never` is none. Else the platform's own number counts (`HEADRACE_SPARK_FROM`), and a compacted topic "
+        "is always read in the task.",
+    )
+
+
 class Alerts(Declared):
     """When somebody is told, and who."""
 
@@ -148,6 +169,7 @@ class Declaration(Declared):
     merge: Merge = Field(default="latest", description="How versions of one key become one row.")
     delete: Delete | None = Field(default=None, description="Which versions delete their row, besides tombstones.")
     topic: Topic = Field(default_factory=Topic, description="The Kafka topic.")
+    kinesis: Kinesis | None = Field(default=None, description="The Kinesis stream, for a feed that has no topic.")
     partition: Partition | None = Field(default=None, description="How the clean table is partitioned, if at all.")
     schedule: str = Field(default="*/5 * * * *", description="When the feed runs, as a cron expression in UTC.")
     correctness: Correctness = Field(
@@ -156,5 +178,6 @@ class Declaration(Declared):
     checks: list[Check] = Field(default_factory=list, description="What the rows of a run must meet to be published.")
     warehouses: dict[str, Warehouse] = Field(default_factory=dict, description="By name, who gets the clean table.")
     retention: Retention = Field(default_factory=Retention, description="How long the lake keeps it.")
+    extract: Extract = Field(default_factory=Extract, description="How new records get into the archive.")
     runs: Runs = Field(default_factory=Runs, description="Retries and time limits of its tasks.")
     alerts: Alerts = Field(default_factory=Alerts, description="When somebody is told, and who.")

@@ -3,16 +3,29 @@
 HeadraceError
 ├── FeedError            a feed file is wrong: mend the file
 ├── SettingsError        the environment lacks something: set it
+│   └── ServiceRefused   Kafka, S3 or the catalog does not let us: mend the connection
+├── ServiceAway          Kafka, S3 or the catalog does not answer              (a retry helps)
 ├── RegistryError        the schema registry does not know a schema yet        (a retry helps)
 ├── RegistryFault        the schema registry refuses a request: it has Confluent's code
 ├── InvalidSchema        a text is no schema of its type
 ├── TopicError           the topic is not what the archive remembers
 │   ├── TopicSilent      partitions gave nothing for a minute                 (a retry helps)
 │   ├── TopicMissing     the broker has no such topic: register the feed      (a retry helps)
+│   ├── TopicDamaged     records fail their checksum: let another replica lead (a retry helps)
 │   └── RecordsLost      the broker deleted records before they were archived
 ├── MovedError           somebody else committed first: plan again             (a retry helps)
 │   └── BranchMoved      a run's branch no longer fits: transform again
+├── SparkFailed          Spark did not bring a job to its end                  (a retry helps)
+├── PlanExpired          a plan is older than a run may be: plan again         (a retry helps)
+├── DeliveryError        records could not be published: it goes on later      (a retry helps)
+│   └── DeliveryFenced   the same delivery was started somewhere else
+├── SliceError           a slice of an archive is not told so that it can be found
+├── ForgedError          a record's provenance is not signed with our key
+├── HistoryError         history and a feed do not fit, or counts differ in the end
+│   └── SourceSilent     a source of history does not answer                   (a retry helps)
 ├── HeadsError           a table has snapshots but no heads
+├── UpkeepError          S3 did not delete what upkeep asked it to              (a retry helps)
+├── ForeignTable         files of a table that the catalog does not know lie where upkeep would remove some
 ├── CheckError           a check stopped the run
 └── ReconcileError       two stores disagree
 
@@ -48,6 +61,16 @@ class SettingsError(HeadraceError):
     """The environment lacks a setting or a connection."""
 
 
+class ServiceRefused(SettingsError):
+    """Kafka, S3 or the catalog does not let us in, or do what we need."""
+
+
+class ServiceAway(HeadraceError):
+    """Kafka, S3 or the catalog does not answer."""
+
+    retry = True
+
+
 class RegistryError(HeadraceError):
     """The schema registry does not know a schema; a feed file may be seen a moment before it is registered."""
 
@@ -70,6 +93,12 @@ class TopicSilent(TopicError):
     retry = True
 
 
+class TopicDamaged(TopicError):
+    """Records came that fail the checksum which their producer gave them."""
+
+    retry = True
+
+
 class RecordsLost(TopicError):
     """The broker deleted records before they were archived."""
 
@@ -86,8 +115,50 @@ class BranchMoved(MovedError):
     retry = False
 
 
+class DeliveryError(HeadraceError):
+    """A batch of records could not be published; started again, the delivery goes on where it stopped."""
+
+    retry = True
+
+
+class DeliveryFenced(DeliveryError):
+    """The same delivery was started somewhere else, which shut this one out; a retry would shut out that one."""
+
+    retry = False
+
+
+class SliceError(HeadraceError):
+    """A slice of an archive is not told so that it can be found."""
+
+
+class ForgedError(HeadraceError):
+    """A record says that it was replayed or imported, but is not signed with our key."""
+
+
+class SparkFailed(HeadraceError):
+    """Spark did not bring a job to its end."""
+
+    retry = True
+
+
+class PlanExpired(HeadraceError):
+    """A plan is older than a run may be: upkeep may have removed its files already."""
+
+    retry = True
+
+
 class HeadsError(HeadraceError):
     """A table holds snapshots but none of them says how far it has come."""
+
+
+class UpkeepError(HeadraceError):
+    """S3 did not delete what upkeep asked it to."""
+
+    retry = True
+
+
+class ForeignTable(HeadraceError):
+    """Files of a table that the catalog does not know lie where upkeep would remove some."""
 
 
 class CheckError(HeadraceError):
@@ -96,3 +167,13 @@ class CheckError(HeadraceError):
 
 class ReconcileError(HeadraceError):
     """Two stores that must agree do not."""
+
+
+class HistoryError(HeadraceError):
+    """History cannot be imported as it is asked for, or not all of it arrived."""
+
+
+class SourceSilent(HistoryError):
+    """A source of history does not answer."""
+
+    retry = True

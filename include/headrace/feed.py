@@ -49,11 +49,23 @@ class Feed:
 
     @property
     def topic(self) -> str:
-        return self.declaration.topic.name or self.name
+        """The topic's name, or the stream's: what the subject, the archive's files and its claims are called by."""
+        kinesis = self.declaration.kinesis
+        return (kinesis.stream if kinesis else self.declaration.topic.name) or self.name
+
+    @property
+    def source(self) -> str:
+        """Where the declaration names what the feed reads from."""
+        return "kinesis.stream" if self.declaration.kinesis else "topic.name"
 
     @property
     def subject(self) -> str:
         return layout.subject(self.topic)
+
+    @property
+    def ordered(self) -> bool:
+        """Whether the place of a record in its topic decides nothing, so that the topic may grow partitions."""
+        return bool(self.declaration.order) or self.declaration.merge == "append"
 
     @property
     def attribute(self) -> str:
@@ -100,6 +112,24 @@ def files(folder: Path) -> list[Path]:
 def load(path: Path) -> Feed:
     """Read one feed file; every fault of it is told at once."""
     return _good(read_file(path))
+
+
+def named(name: str, folder: Path) -> Feed:
+    """The feed of that name in a folder of feed files, as commands ask for it."""
+    found = {path.stem: path for path in files(folder)} if folder.is_dir() else {}
+    if name in found:
+        return load(found[name])
+    near = get_close_matches(name, found, n=1)
+    hint = f' Did you mean "{near[0]}"?' if near else ""
+    raise FeedError(
+        f"{folder}: it has no file of a feed {show(name)}.{hint} Feeds there: {', '.join(found) or 'none'}."
+    )
+
+
+def refuse_stream(feed: Feed, deed: str) -> None:
+    """Refuse what only a Kafka topic can be asked for; `deed` says what was asked, such as "replay"."""
+    if feed.declaration.kinesis:
+        raise FeedError(f"feed {feed.name}: it reads from the Kinesis stream {feed.topic}, and {deed} needs a topic.")
 
 
 def parse(file: str, text: str) -> Feed:
@@ -155,6 +185,9 @@ def _name(file: str, name: str) -> Iterator[Fault]:
     if not layout.NAME.fullmatch(name):
         wanted = "in lower-case letters, digits and _ (at most 48, first a letter)"
         message = f"a feed is named by its file, {wanted}; got {name!r}."
+        yield Fault(file, "", message, "Rename the file.", value=name)
+    elif name in layout.PLATFORM_DAGS:
+        message = f"the platform has a DAG of its own called {name}, so a feed cannot be."
         yield Fault(file, "", message, "Rename the file.", value=name)
 
 

@@ -17,6 +17,7 @@ FIXED: Mapping[str, tuple[Callable[[Feed], Any], str]] = {
     "order": (lambda feed: feed.declaration.order, "it has decided between the versions that are merged already"),
     "merge": (lambda feed: feed.declaration.merge, "it has made the rows that are merged already"),
     "partition": (lambda feed: _partition(feed.declaration), "the clean table lies in these partitions"),
+    "kinesis": (lambda feed: bool(feed.declaration.kinesis), "a topic's records and a stream's make no one archive"),
     "topic.name": (lambda feed: feed.topic, "the archive goes on from the old topic's offsets"),
 }
 
@@ -26,7 +27,8 @@ def changes(feed: Feed, before: Feed, *, origin: str) -> Iterator[Fault]:
     for path, (of, why) in FIXED.items():
         if (now := of(feed)) != (then := of(before)):
             message = f"was {show(then)} in {origin} and is {show(now)} now: {why}."
-            yield Fault("", f"{feed.attribute}.{path}", message, way_out(feed), now)
+            where = feed.source if path == "topic.name" else path
+            yield Fault("", f"{feed.attribute}.{where}", message, way_out(feed), now)
 
 
 def way_out(feed: Feed) -> str:

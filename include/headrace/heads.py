@@ -1,8 +1,13 @@
-"""How far a table has come: the next offset of every partition, kept in the snapshot that holds the rows."""
+"""How far a table has come: the next offset of every partition, kept in the snapshot that holds the rows.
+
+A Kinesis stream has no offsets of its own. There an offset counts the records of a shard, and beside it stands what
+the stream itself knows the place by: the sequence number.
+"""
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from headrace.errors import HeadsError
 
@@ -19,6 +24,46 @@ def mirrored(partition: int) -> int:
 
 
 @dataclass(frozen=True)
+class ShardHead:
+    """How far one shard of a Kinesis stream has come."""
+
+    sequence: str = ""
+    """The sequence number of the last archived record; empty when there was none, or none is needed any more."""
+    until: int = 0
+    """Whatever arrived in the shard before that is archived: milliseconds since 1970, by the service's own clock. Zero
+    while no run has begun to read it."""
+    ended: bool = False
+    """Whether the shard is closed, by a split or a merge, and archived to its end."""
+
+
+@dataclass(frozen=True)
+class Shards:
+    """How far a Kinesis stream has come, besides the offsets."""
+
+    heads: Mapping[int, ShardHead] = field(default_factory=dict)
+    """By shard number, of every shard that the stream had when it was last looked over."""
+    listed: int = 0
+    """When that was: whatever a shard that is not named holds arrived later."""
+    since: int = 0
+    """The moment of a first start at LATEST; zero for TRIM_HORIZON."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As short as may be, for a stream has many shards and every snapshot names them all."""
+        usual = asdict(ShardHead(until=self.listed))
+        heads = {
+            str(number): {name: value for name, value in asdict(head).items() if value != usual[name]}
+            for number, head in sorted(self.heads.items())
+        }
+        return {"heads": heads, "listed": self.listed, "since": self.since}
+
+    @classmethod
+    def from_dict(cls, raw: Mapping[str, Any]) -> "Shards":
+        usual = asdict(ShardHead(until=raw["listed"]))
+        heads = {int(number): ShardHead(**{**usual, **head}) for number, head in raw["heads"].items()}
+        return cls(heads, raw["listed"], raw["since"])
+
+
+@dataclass(frozen=True)
 class Heads:
     """The next offset to read of every partition; one that is not named starts at zero."""
 
@@ -27,6 +72,8 @@ class Heads:
     """By partition; a drained topic's partitions have mirrored numbers."""
     drained_id: str = ""
     """The id of the topic that was drained into the same table, if one was."""
+    shards: Shards | None = None
+    """For a Kinesis stream, where its shards are to be read on."""
 
     @classmethod
     def joined(cls, own: "Heads", drained: "Heads") -> "Heads":
@@ -51,13 +98,15 @@ class Heads:
     def to_json(self) -> str:
         following = {str(partition): offset for partition, offset in sorted(self.next.items())}
         drained = {"drained_id": self.drained_id} if self.drained_id else {}
-        return json.dumps({"topic_id": self.topic_id, "next": following, **drained})
+        shards = {"shards": self.shards.to_dict()} if self.shards else {}
+        return json.dumps({"topic_id": self.topic_id, "next": following, **drained, **shards})
 
     @classmethod
     def from_json(cls, text: str) -> "Heads":
         raw = json.loads(text)
         following = {int(partition): offset for partition, offset in raw["next"].items()}
-        return cls(raw["topic_id"], following, raw.get("drained_id", ""))
+        shards = Shards.from_dict(raw["shards"]) if "shards" in raw else None
+        return cls(raw["topic_id"], following, raw.get("drained_id", ""), shards)
 
 
 def newest(ancestors: Iterable[Mapping[str, str]], *, table: str) -> Heads:

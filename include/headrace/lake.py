@@ -1,21 +1,24 @@
 """The lake: one Iceberg catalog over S3, and the three tables that every feed has in it."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlencode
 
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
-from pyiceberg.table import Table
+from pyiceberg.table import Table, Transaction
 from pyiceberg.table.sorting import SortOrder
+from pyiceberg.table.update import AddSnapshotUpdate, TableUpdate
 
 from headrace import heads, layout
 from headrace.database import Database
 from headrace.heads import Heads
 from headrace.layout import Identifier
+from headrace.storage import Storage, iceberg_properties, pyiceberg_properties
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -30,15 +33,13 @@ TABLE_PROPERTIES = {
     "write.metadata.previous-versions-max": "50",
 }
 
-
-@dataclass(frozen=True)
-class Storage:
-    """How to reach S3; without keys, the machine's own role is used."""
-
-    endpoint: str | None = None
-    access_key: str | None = None
-    secret_key: str | None = field(default=None, repr=False)
-    region: str = "us-east-1"
+# One that sleeps within its commit would keep others from theirs: the database ends its transaction sooner than theirs.
+PATIENCE = {
+    "connect_timeout": 10,
+    "tcp_user_timeout": 30_000,
+    "options": "-c statement_timeout=60000 -c idle_in_transaction_session_timeout=20000",
+}
+"""How long the catalog's database may be silent: seconds for a connection, milliseconds for an answer, or for us."""
 
 
 @dataclass(frozen=True)
@@ -56,15 +57,7 @@ class Lake:
 
     @cached_property
     def s3(self) -> "S3Client":
-        import boto3
-
-        return boto3.client(
-            "s3",
-            endpoint_url=self.storage.endpoint,
-            aws_access_key_id=self.storage.access_key,
-            aws_secret_access_key=self.storage.secret_key,
-            region_name=self.storage.region,
-        )
+        return self.storage.client()
 
     def find(self, identifier: Identifier) -> Table | None:
         try:
@@ -96,42 +89,46 @@ class Lake:
 
 
 def catalog_properties(lake: Lake) -> dict[str, str]:
-    """What PyIceberg needs to open the catalog."""
-    storage = {
-        "s3.endpoint": lake.storage.endpoint,
-        "s3.access-key-id": lake.storage.access_key,
-        "s3.secret-access-key": lake.storage.secret_key,
-        "s3.region": lake.storage.region,
-    }
-    given = {key: value for key, value in storage.items() if value is not None}
-    return {"uri": lake.database.url("postgresql+psycopg2"), "warehouse": lake.location, **given}
+    """What PyIceberg needs to open the catalog; a database that is silent is given up in a bounded time."""
+    uri = lake.database.url("postgresql+psycopg2", **PATIENCE)
+    return {"uri": uri, "pool_pre_ping": "true", "warehouse": lake.location, **pyiceberg_properties(lake.storage)}
 
 
 def spark_properties(lake: Lake) -> dict[str, str]:
     """What a Spark session needs to open the same catalog."""
     base, prefix = lake.database, f"spark.sql.catalog.{lake.name}"
-    storage = {
-        "s3.endpoint": lake.storage.endpoint,
-        "s3.access-key-id": lake.storage.access_key,
-        "s3.secret-access-key": lake.storage.secret_key,
-        "client.region": lake.storage.region,
-        "s3.path-style-access": "true" if lake.storage.endpoint else None,
-    }
+    secured = f"?{urlencode(base.options, quote_via=quote)}" if base.options else ""
     catalog = {
         "catalog-impl": "org.apache.iceberg.jdbc.JdbcCatalog",
         "io-impl": "org.apache.iceberg.aws.s3.S3FileIO",
-        "uri": f"jdbc:postgresql://{base.host}:{base.port}/{base.name}",
+        "uri": f"jdbc:postgresql://{base.host}:{base.port}/{base.name}{secured}",
         "jdbc.user": base.user,
         "jdbc.password": base.password,
         "jdbc.schema-version": "V1",
         "warehouse": lake.location,
         # The session outlives a task; another writer's commits must be seen at once.
         "cache-enabled": "false",
-        **{key: value for key, value in storage.items() if value is not None},
+        **iceberg_properties(lake.storage),
     }
     return {prefix: "org.apache.iceberg.spark.SparkCatalog"} | {
         f"{prefix}.{key}": value for key, value in catalog.items()
     }
+
+
+def keep_time(transaction: Transaction) -> None:
+    """Stamp the snapshot that a transaction adds no earlier than the table's last.
+
+    A machine's clock may have been set back since. PyIceberg would write the earlier time, and Iceberg in Java refuses
+    to open a table whose snapshots go back in time by more than a minute.
+    """
+    last = transaction._table.metadata.last_updated_ms
+
+    def stamped(update: TableUpdate) -> TableUpdate:
+        if not isinstance(update, AddSnapshotUpdate) or update.snapshot.timestamp_ms >= last:
+            return update
+        return update.model_copy(update={"snapshot": update.snapshot.model_copy(update={"timestamp_ms": last})})
+
+    transaction._updates = tuple(stamped(update) for update in transaction._updates)
 
 
 def ancestors(table: Table, snapshot_id: int | None) -> Iterator[Any]:

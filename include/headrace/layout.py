@@ -6,13 +6,18 @@ from datetime import datetime
 NAME = re.compile(r"[a-z][a-z0-9_]{0,47}")
 """What a feed may be called: it becomes a DAG, three tables, a file and a column prefix everywhere unchanged."""
 
+PLATFORM_DAGS = ("import", "replay", "upkeep", "watch")
+"""What the platform's own DAGs are called, or will be: no feed can be."""
+
 KAFKA_CONNECTION = "headrace_kafka"
+KINESIS_CONNECTION = "headrace_kinesis"
 S3_CONNECTION = "headrace_s3"
 CATALOG_CONNECTION = "headrace_catalog"
 REGISTRY_CONNECTION = "headrace_registry"
 REGISTRY_STORE_CONNECTION = "headrace_registry_store"
 SPARK_CONNECTION = "headrace_spark"
 MASKS_CONNECTION = "headrace_masks"
+SIGNING_CONNECTION = "headrace_signing"
 
 Identifier = tuple[str, str]
 """An Iceberg table inside the catalog: namespace and name."""
@@ -43,6 +48,16 @@ def archive_key(topic: str, partition: int, *, hour: datetime | None, first: int
     """Where an archive file lies below the archive's prefix; `hour` is None for implausible timestamps."""
     filed = hour.strftime("%Y-%m-%d/%H") if hour else "unknown/unknown"
     return f"{topic}/{partition}/{filed}/{first:020d}-{last:020d}-{plan}.parquet"
+
+
+def import_location(lake: str, feed: str, import_id: str) -> str:
+    """Where an import of history keeps what it has staged."""
+    return "/".join([lake.rstrip("/"), "import", feed, import_id])
+
+
+def plan(feed: str, *, nonce: str) -> str:
+    """What an extract's plan is called; its files' names end in it, so that each tells whose archive may hold it."""
+    return f"{feed}.{nonce[:12]}"
 
 
 def branch(run: str) -> str:

@@ -104,7 +104,7 @@ def clashes(paths: Iterable[Path]) -> Iterator[tuple[Path, Fault]]:
             others = ", ".join(other.name for other, _ in sharing if other.stem != path.stem)
             if others:
                 message = f'is "{each.topic}", which is also the topic of {others}.'
-                where = f"{each.attribute}.topic.name"
+                where = f"{each.attribute}.{each.source}"
                 yield path, Fault("", where, message, "Give each feed a topic of its own.", value=each.topic)
 
 

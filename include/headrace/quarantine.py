@@ -15,6 +15,7 @@ from headrace.lake import Lake
 class Reason(StrEnum):
     """Why a record was rejected."""
 
+    FORGED = "forged"  # says that it was replayed or imported, but is not signed with our key
     UNFRAMED = "unframed"  # no magic byte and schema id in front of the value
     UNKNOWN_ID = "unknown_id"  # the id is not one of this subject's
     UNDECODABLE = "undecodable"  # the bytes are not what the schema says

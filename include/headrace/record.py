@@ -6,8 +6,6 @@ feed file says (`topic.drains`), and so does every file's key, which begins with
 partition number. Whoever brings records back to Kafka, or counts them against a broker, must ask that first.
 """
 
-from datetime import UTC, datetime
-
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.transforms import IdentityTransform
@@ -23,13 +21,20 @@ from pyiceberg.types import (
     TimestamptzType,
 )
 
-HOUR_MS = 3_600_000
+from headrace.hours import HOUR_MS, PLAUSIBLE_MS, filed_hour, hour_start
 
-# A producer's clock may say anything. Outside these years an hour names no real hour, and one folder each for such
-# hours would let a single producer flood the archive with tiny files: they are filed together as unknown.
-PLAUSIBLE_MS = range(
-    int(datetime(2000, 1, 1, tzinfo=UTC).timestamp() * 1000), int(datetime(2100, 1, 1, tzinfo=UTC).timestamp() * 1000)
-)
+__all__ = [
+    "AFTER",
+    "AFTER_DOC",
+    "AFTER_TYPE",
+    "HOUR_MS",
+    "PLAUSIBLE_MS",
+    "PROPERTIES",
+    "SCHEMA",
+    "SPEC",
+    "filed_hour",
+    "hour_start",
+]
 
 _HEADER = StructType(
     NestedField(11, "name", StringType(), required=True), NestedField(12, "value", BinaryType(), required=False)
@@ -58,6 +63,11 @@ AFTER_DOC = (
     "Everything before them came before it, whatever the two topics' offsets say."
 )
 
+SEQUENCE = "sequence"
+"""A column that only the archive of a Kinesis stream has."""
+
+SEQUENCE_DOC = "The record's sequence number in its shard, as Kinesis gave it; offset counts them."
+
 SPEC = PartitionSpec(
     PartitionField(source_id=1, field_id=1000, transform=IdentityTransform(), name="partition"),
     PartitionField(source_id=9, field_id=1001, transform=IdentityTransform(), name="hour"),
@@ -67,16 +77,8 @@ SPEC = PartitionSpec(
 PROPERTIES = {
     "write.metadata.metrics.default": "full",
     "write.metadata.metrics.column.key": "none",
+    f"write.metadata.metrics.column.{SEQUENCE}": "none",
     "write.metadata.metrics.column.value": "none",
     "write.metadata.metrics.column.headers.element.name": "none",
     "write.metadata.metrics.column.headers.element.value": "none",
 }
-
-
-def filed_hour(timestamp: int | None) -> int | None:
-    """The hour since 1970 that a record is filed under, or None when its timestamp is implausible."""
-    return timestamp // HOUR_MS if timestamp is not None and timestamp in PLAUSIBLE_MS else None
-
-
-def hour_start(hour: int) -> datetime:
-    return datetime.fromtimestamp(hour * 3600, UTC)

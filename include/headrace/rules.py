@@ -18,6 +18,7 @@ Fields = Mapping[str, Field]
 Rule = Callable[[Declaration, Fields], Iterator[Fault]]
 
 TOPIC = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}")
+STREAM = re.compile(r"[A-Za-z0-9._-]{1,128}")
 DEFAULT_SCHEDULE = Declaration.model_fields["schedule"].default
 PRESETS = ("@hourly", "@daily", "@weekly", "@monthly", "@quarterly", "@yearly")
 MAIL = re.compile(r"[^@\s]+@[^@\s]+")
@@ -153,6 +154,21 @@ def topic(declared: Declaration, fields: Fields) -> Iterator[Fault]:
             yield _fault(path, message, value=name)
 
 
+def stream(declared: Declaration, fields: Fields) -> Iterator[Fault]:
+    wanted = declared.kinesis
+    if wanted is None:
+        return
+    if "topic" in declared.model_fields_set:
+        fix = "Leave topic out: a stream's shards and retention are set in AWS."
+        yield _fault("topic", "does not go with kinesis, from which this feed reads instead.", fix)
+    if declared.extract.spark_from is not None:
+        message = "does not go with kinesis, whose shards are always read in the task."
+        yield _fault("extract.spark_from", message, "Leave it out.", value=declared.extract.spark_from)
+    if wanted.stream is not None and not STREAM.fullmatch(wanted.stream):
+        message = f'is "{wanted.stream}"; a stream has letters, digits, ".", "_" and "-", at most 128, in its name.'
+        yield _fault("kinesis.stream", message, value=wanted.stream)
+
+
 def schedule(declared: Declaration, fields: Fields) -> Iterator[Fault]:
     wanted = declared.schedule
     # What reads cron is slow to import, and the schedule that most feeds have is known to be good.
@@ -264,6 +280,7 @@ RULES: tuple[Rule, ...] = (
     partition,
     partition_name,
     topic,
+    stream,
     schedule,
     checks,
     warehouses,

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from pydantic import NonNegativeInt, PositiveInt
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 
@@ -19,8 +20,14 @@ class Settings(BaseSettings):
     catalog: str = "headrace"
     """The Iceberg catalog's name; Spark and PyIceberg share its tables only under the same name."""
 
-    file_records: int = 500_000
+    file_records: PositiveInt = 500_000
     """The largest number of records in one archive file."""
 
-    file_bytes: int = 128 * 1024 * 1024
-    """The number of envelope bytes, before compression, after which an archive file is closed."""
+    spark_from: NonNegativeInt = 10_000_000
+    """From how many new records on a run is read by Spark instead of in the task; a feed may say otherwise."""
+
+    file_bytes: PositiveInt = 96 * 1024 * 1024
+    """The largest number of envelope bytes, before compression, in one archive file; a larger record gets its own."""
+
+    kinesis_records: int = 10_000_000
+    """About how many records one run reads of a Kinesis stream at most; the next run goes on."""

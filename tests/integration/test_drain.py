@@ -1,7 +1,6 @@
 """Draining: an older topic and the one that took over from it become one clean table, whatever is killed when."""
 
 import json
-import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -10,12 +9,14 @@ from typing import Any
 import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions
 from confluent_kafka.admin import AdminClient
+from spark_reading import cluster_of
 from workshop import Record, Workshop
 
 from headrace import feed as feeds
 from headrace import layout
 from headrace.errors import TopicError, TopicMissing
 from headrace.lake import heads_of
+from headrace.stages import extract
 
 Make = Callable[..., Workshop]
 
@@ -60,15 +61,6 @@ def newer(id_: str, revision: int, *, price: str = "1.00", email: str | None = N
 
 def gone(id_: str, partition: int = 0) -> Record:
     return Record(None, key=id_, partition=partition)
-
-
-def run(shop: Workshop) -> Any:
-    """One run, from the topics to readers."""
-    name = uuid.uuid4().hex
-    shop.extract()
-    accounts = shop.transform(name)
-    shop.publish_run(name)
-    return accounts
 
 
 def coordinates(shop: Workshop) -> list[tuple[int, int]]:
@@ -152,7 +144,7 @@ def test_both_topics_become_one_table(broken: Broken) -> None:
         older("other partition", 4, price=0.1, partition=2),
     )
     broken.new.publish(newer("updated", 3, price="3.33"), newer("new only", 1), newer("came back", 2))
-    accounts = run(broken.new)
+    accounts = broken.new.run()
     assert accounts == {"read": 11, "quarantined": 0, "tombstones": 2}
     assert states(broken.new) == {"old only": 1, "updated": 3, "came back": 2, "other partition": 4, "new only": 1}
     rows = {row["id"]: row for row in broken.new.clean()}
@@ -163,14 +155,14 @@ def test_both_topics_become_one_table(broken: Broken) -> None:
 
 def test_late_records_of_the_older_topic_count_and_lose_to_newer_versions(broken: Broken) -> None:
     broken.old.publish(older("a", 1), older("gone", 1))
-    run(broken.new)
+    broken.new.run()
     broken.new.publish(newer("a", 3), gone("gone"))
-    run(broken.new)
+    broken.new.run()
     broken.old.publish(older("a", 2), older("late", 1), gone("a"))
-    run(broken.new)
+    broken.new.run()
     assert states(broken.new) == {"a": 3, "late": 1}
     broken.old.publish(older("a", 4), older("gone", 1))
-    run(broken.new)
+    broken.new.run()
     assert states(broken.new) == {"a": 4, "late": 1}
 
 
@@ -186,15 +178,21 @@ def test_a_tombstone_deletes_what_the_older_topic_said_before_it_was_archived_an
     for old_records, new_records in batches:
         broken.old.publish(*old_records)
         broken.new.publish(*new_records)
-        run(broken.new) if merged == "after each extract" else broken.new.extract()
-    run(broken.new)
+        broken.new.run() if merged == "after each extract" else broken.new.extract()
+    broken.new.run()
     assert states(broken.new) == {"back": 7, "again": 6, "never": 1}
 
 
-def test_an_archive_notes_with_a_tombstone_how_far_the_older_topic_was(broken: Broken) -> None:
+@pytest.mark.parametrize("way", ["in the task", "by Spark"])
+def test_an_archive_notes_with_a_tombstone_how_far_the_older_topic_was(broken: Broken, way: str) -> None:
     broken.old.publish(older("a", 1), gone("a"))
     broken.new.publish(gone("a"), newer("b", 1))
-    broken.new.extract()
+    shop, cluster = broken.new, cluster_of(broken.new) if way == "by Spark" else None
+    limits = extract.Limits(1000, 1 << 20)
+    done = extract.extract(shop.feed, lake=shop.lake, kafka=shop.kafka, limits=limits, cluster=cluster)
+    assert done.records == 4
+    paths = {task.file.file_path for task in shop.lake.find(layout.archive_table(shop.feed.name)).scan().plan_files()}
+    assert {path.split("/archive/")[1].split("/")[0] for path in paths} == {shop.feed.topic, broken.old.feed.topic}
     rows = broken.new.lake.find(layout.archive_table(broken.new.feed.name)).scan().to_arrow().to_pylist()
     noted = {(row["partition"], row["offset"]): row["after"] and dict(row["after"]) for row in rows}
     assert noted == {(-1, 0): None, (-1, 1): None, (0, 0): {-1: 2, -2: 0, -3: 0}, (0, 1): None}
@@ -205,12 +203,12 @@ def test_a_feed_that_begins_to_drain_later_keeps_its_archive(workshop: Make) -> 
     new = workshop({"key": ["id"], "order": ["revision"]}, fields=NEW_FIELDS)
     old.publish(older("a", 1), older("b", 1))
     new.publish(newer("a", 2))
-    run(new)
+    new.run()
     drains = {"topic": old.feed.topic, "fields": RENAMES}
     declared = {**new.feed.schema["feed"], "topic": {"drains": drains}}
     text = json.dumps({**new.feed.schema, "feed": declared})
     draining = replace(new, feed=feeds.parse(f"{new.feed.name}.avsc", text))
-    run(draining)
+    draining.run()
     assert states(draining) == {"a": 2, "b": 1}
 
 
@@ -220,9 +218,9 @@ def test_without_order_fields_the_own_topic_decides_whenever_the_older_one_is_re
     new = workshop({"key": ["id"], "topic": {"drains": drains}}, fields=NEW_FIELDS)
     new.publish(newer("a", 1), newer("deleted", 1), gone("deleted"))
     old.publish(older("a", 8), older("b", 1))
-    run(new)
+    new.run()
     old.publish(older("a", 9), older("deleted", 9), older("b", 2))
-    run(new)
+    new.run()
     assert states(new) == {"a": 1, "b": 2}
 
 
@@ -230,7 +228,7 @@ def test_what_a_drained_topic_cannot_say_is_quarantined_under_its_mirrored_numbe
     good = broken.new.encoded(newer("x", 1).value)
     assert good is not None
     broken.old.publish(older("a", 1), Record(b"bad", key="b"), Record(good, key="x"))
-    run(broken.new)
+    broken.new.run()
     assert states(broken.new) == {"a": 1}
     assert broken.new.quarantine() == {(-1, 1): "unframed", (-1, 2): "unknown_id"}
 
@@ -239,10 +237,10 @@ def test_a_run_killed_between_write_and_commit_and_run_again_changes_nothing(bro
     broken.old.publish(older("a", 1), older("b", 1))
     broken.new.publish(newer("a", 2))
     killed_before_commit(broken.new)
-    run(broken.new)
+    broken.new.run()
     once = (coordinates(broken.new), broken.new.clean())
     broken.new.transform("killed before it was published")
-    assert run(broken.new) is None
+    assert broken.new.run() is None
     assert (coordinates(broken.new), broken.new.clean()) == once
     assert coordinates(broken.new) == [(-1, 0), (-1, 1), (0, 0)]
     assert states(broken.new) == {"a": 2, "b": 1}
@@ -251,19 +249,16 @@ def test_a_run_killed_between_write_and_commit_and_run_again_changes_nothing(bro
 def killed_before_commit(shop: Workshop) -> None:
     """Everything that an extract does but its last step."""
     from headrace.archive import Archive, archive_of
-    from headrace.kafka import span, topic
-    from headrace.stages import extract
+    from headrace.kafka import plan, topic
 
     table, drains = archive_of(shop.feed, shop.lake), shop.feed.declaration.topic.drains
     assert drains is not None
     found, old = topic.describe(shop.kafka, shop.feed.topic), topic.describe(shop.kafka, drains.topic)
-    planned = extract.plan(heads_of(table), found, name="killed", drained=old)
+    planned = plan.plan(heads_of(table), found, name="killed", drained=old)
     archive = Archive(shop.lake, table, shop.feed.topic, drains.topic)
     limits = extract.Limits(1000, 1 << 20)
-    for name, spans in ((drains.topic, planned.drained), (shop.feed.topic, planned.spans)):
-        batches = span.read(shop.kafka, name, spans=spans)
-        for envelopes in extract.group(batches, limits=limits, drains=drains.topic):
-            archive.write(envelopes, plan_name=planned.name)
+    batches = extract.read(shop.kafka, planned, own=shop.feed.topic, drains=drains.topic)
+    assert archive.file(batches, plan=planned.name, limits=limits)
 
 
 COMPOUND: Mapping[str, Any] = {"key": ["shop", "number"], "order": ["revision"]}
@@ -286,7 +281,7 @@ def test_a_tombstone_of_the_older_topic_names_a_renamed_key_by_its_old_name(work
     key = json.dumps({"shop": "s", "no": 1})
     old.publish(Record({"shop": "s", "no": 1, "revision": 1}, key=key), Record(None, key=key))
     old.publish(Record({"shop": "s", "no": 2, "revision": 1}, key="any"))
-    run(new)
+    new.run()
     assert [(row["shop"], row["number"]) for row in new.clean()] == [("s", 2)]
     assert new.quarantine() == {}
 
@@ -298,11 +293,11 @@ def test_a_warehouse_follows_both_topics(workshop: Make) -> None:
     new = workshop({**declared, "topic": {"drains": drains}}, fields=NEW_FIELDS)
     old.publish(older("a", 1), older("b", 1), older("c", 1))
     new.publish(newer("a", 2))
-    run(new)
+    new.run()
     assert new.load().whole
     old.publish(older("b", 2), older("late", 1))
     new.publish(gone("c"))
-    run(new)
+    new.run()
     again = new.load()
     assert (again.whole, again.staged) == (False, 3)
     assert new.reconcile().figures.count == 3
@@ -320,6 +315,6 @@ def test_json_feeds_drain_too(workshop: Make) -> None:
     new = workshop({"key": ["id"], "topic": {"drains": drains}}, json_schema=numbers)
     old.publish(*(Record({"id": id_, "n": n}, key=id_) for id_, n in (("a", "1"), ("b", "2"), ("bad", "many"))))
     new.publish(Record({"id": "a", "count": 7}, key="a"), gone("b"))
-    run(new)
+    new.run()
     assert {row["id"]: row["count"] for row in new.clean()} == {"a": 7}
     assert new.quarantine() == {(-1, 2): "undecodable"}

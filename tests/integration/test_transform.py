@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from decimal import Decimal
 from typing import Any
 
@@ -342,3 +343,25 @@ def test_no_field_is_taken_for_a_column_of_the_jobs_own(workshop: Make, merge: s
     shop.merge(Record(None, key=key), Record({**row, "best": "z", "after": "later"}))
     left = {"x", "y", "z"} if merge == "append" else {"y", "z"}
     assert {each["best"] for each in shop.clean()} == left
+
+
+@pytest.mark.parametrize("declared", [{"json_schema": CALL}, {}], ids=["JSON", "Avro"])
+def test_a_batch_is_read_and_decoded_once(workshop: Make, declared: dict[str, Any]) -> None:
+    from headrace.airflow import connections
+    from headrace.lake import spark_properties
+    from headrace.stages import transform
+    from spark_jobs import decoding, origins
+    from spark_jobs import transform as job
+    from spark_jobs.session import session
+
+    shop = workshop({"key": ["id"]}, **declared)
+    shop.publish(call("a", 1) if declared else order("a", 1))
+    shop.extract()
+    writers, key = connections.registry().writers(shop.feed.subject), connections.signing_key()
+    plan = transform.plan(shop.feed, lake=shop.lake, writers=writers, drained={}, signing=key, run="r")
+    assert plan is not None
+    with session(connections.spark_remote(), properties=spark_properties(shop.lake)) as spark, ExitStack() as kept:
+        placed = job._flat(kept, origins.placed(job.new_records(spark, plan), plan, spark))
+        records = job._keep(kept, decoding.decoded(placed, plan))
+        for read in (records, records.where("reason is null").select("row"), records.groupBy("partition").count()):
+            assert "InMemoryTableScan" in read._explain_string()

@@ -118,6 +118,12 @@ def test_a_name_that_no_table_could_have_is_refused() -> None:
         feed.parse("Orders-2.avsc", avro({"key": ["order_id"]}))
 
 
+@pytest.mark.parametrize("name", ["import", "replay", "upkeep", "watch"])
+def test_a_feed_is_not_called_like_a_dag_of_the_platform(name: str) -> None:
+    with pytest.raises(FeedError, match=f"DAG of its own called {name}"):
+        feed.parse(f"{name}.avsc", (SCHEMAS / "orders.avsc").read_text(encoding="utf-8"))
+
+
 def test_a_warehouse_cannot_do_without_the_key() -> None:
     declared = {"key": ["order_id"], "warehouses": {"finance": {"drop": ["order_id"]}}}
     assert 'drop names "order_id", which is part of the key, and every warehouse needs that' in fault(declared)
@@ -397,3 +403,10 @@ def test_a_field_of_several_enums_has_no_one_list_of_words() -> None:
     schema = {"type": "object", "properties": properties, "required": ["id"], "x-feed": {"key": ["id"]}}
     found = {field.name: field.symbols for field in feed.parse("clicks.json", json.dumps(schema)).fields}
     assert found == {"id": None, "either": None, "one": ("a",)}
+
+
+def test_a_feed_is_found_by_its_name_or_told_the_nearest() -> None:
+    folder = Path(__file__).parents[2] / "schemas"
+    assert feed.named("orders", folder).topic == "orders"
+    with pytest.raises(FeedError, match=r'no file of a feed "oders". Did you mean "orders"\? Feeds there: calls'):
+        feed.named("oders", folder)

@@ -4,7 +4,7 @@ import pytest
 
 from headrace import heads
 from headrace.errors import HeadsError
-from headrace.heads import Heads
+from headrace.heads import Heads, ShardHead, Shards
 
 SOME = Heads("topic-1", {0: 10, 2: 7})
 
@@ -53,3 +53,16 @@ def test_mirrored_numbers_lie_below_every_own_partition_and_lead_back() -> None:
     for partition in range(5):
         assert heads.mirrored(partition) < 0
         assert heads.mirrored(heads.mirrored(partition)) == partition
+
+
+SHARDS = {0: ShardHead("", 7, ended=True), 1: ShardHead(), 2: ShardHead("4957", 9), 3: ShardHead(until=9)}
+STREAM = Heads("arn@2026", {0: 5}, shards=Shards(SHARDS, listed=9, since=3))
+
+
+def test_a_streams_heads_survive_the_snapshot_summary() -> None:
+    assert Heads.from_json(STREAM.to_json()) == STREAM
+
+
+def test_heads_of_a_topic_are_written_as_they_were_before_there_were_streams() -> None:
+    assert Heads("t", {0: 3}).to_json() == '{"topic_id": "t", "next": {"0": 3}}'
+    assert Heads.from_json('{"topic_id": "t", "next": {"0": 3}}').shards is None

@@ -34,7 +34,7 @@ def test_every_connection_is_a_json_object_with_the_chosen_port(variables: dict[
         if name.startswith("AIRFLOW_CONN_")
     }
     assert set(connections) == {
-        "KAFKA", "S3", "SPARK", "MASKS", "CATALOG", "REGISTRY", "REGISTRY_STORE", "WAREHOUSE_FINANCE",
+        "KAFKA", "S3", "SPARK", "MASKS", "SIGNING", "CATALOG", "REGISTRY", "REGISTRY_STORE", "WAREHOUSE_FINANCE",
         "WAREHOUSE_ENGINEERING",
     }  # fmt: skip
     assert connections["KAFKA"]["extra"]["bootstrap.servers"] == "127.0.0.1:9192"

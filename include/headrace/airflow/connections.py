@@ -11,15 +11,19 @@ from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import AirflowNotFoundException
 
 from headrace import layout
-from headrace.database import Database
+from headrace.database import OPTIONS, Database
 from headrace.errors import SettingsError
 from headrace.kafka.topic import Config
 from headrace.registry.store import Store
 from headrace.settings import Settings
 
 if TYPE_CHECKING:
-    from headrace.lake import Lake, Storage
+    from mypy_boto3_kinesis import KinesisClient
+
+    from headrace.lake import Lake
     from headrace.masks import MaskKey
+    from headrace.provenance import SigningKey
+    from headrace.storage import Storage
     from headrace.warehouses.postgres import PostgresWarehouse
 
 
@@ -31,7 +35,11 @@ class KafkaConfigHook(KafkaBaseHook):
 
 
 def kafka() -> Config:
-    config: Config = KafkaConfigHook(layout.KAFKA_CONNECTION).get_conn  # type: ignore[no-untyped-call]
+    id_ = _connection(layout.KAFKA_CONNECTION).conn_id
+    try:
+        config: Config = KafkaConfigHook(id_).get_conn  # type: ignore[no-untyped-call]
+    except ValueError as error:  # no servers, or a callback that Airflow's own configuration does not allow
+        raise SettingsError(f"Airflow connection {id_}: {error} Mend it under Admin, Connections.") from error
     return config
 
 
@@ -42,16 +50,17 @@ def lake(settings: Settings) -> "Lake":
 
 
 def storage() -> "Storage":
-    from headrace.lake import Storage
+    """S3 as the Amazon provider reads its connection, with the encryption that `service_config.s3.extra_args` names."""
+    from headrace.airflow import aws
 
-    connection = BaseHook.get_connection(layout.S3_CONNECTION)
-    extra = connection.extra_dejson
-    return Storage(
-        endpoint=extra.get("endpoint_url"),
-        access_key=connection.login,
-        secret_key=connection.password,
-        region=extra.get("region_name", Storage.region),
-    )
+    return aws.storage(_connection(layout.S3_CONNECTION).conn_id)
+
+
+def kinesis() -> "KinesisClient":
+    """A client as the Amazon provider makes it of its connection: keys, roles, region and endpoint as that says."""
+    from headrace.airflow import aws
+
+    return aws.kinesis(_connection(layout.KINESIS_CONNECTION).conn_id)
 
 
 def registry() -> Store:
@@ -68,6 +77,13 @@ def mask_key() -> "MaskKey":
     return bytes(_needed(layout.MASKS_CONNECTION, "password"), "utf-8")
 
 
+def signing_key() -> "SigningKey":
+    """The keys that prove what was replayed or imported: the first one signs, all of them are believed."""
+    from headrace.provenance import SigningKey
+
+    return SigningKey.parse(_needed(layout.SIGNING_CONNECTION, "password"))
+
+
 def spark_remote() -> str | None:
     """The address of a Spark Connect server."""
     url: str = SparkConnectHook(layout.SPARK_CONNECTION).get_connection_url()
@@ -75,21 +91,27 @@ def spark_remote() -> str | None:
 
 
 def database(id_: str) -> Database:
-    try:
-        connection = BaseHook.get_connection(id_)
-    except AirflowNotFoundException as error:
-        raise SettingsError(f"Airflow has no connection {id_}. Add it under Admin, Connections.") from error
+    connection = _connection(id_)
+    extra = connection.extra_dejson
     return Database(
         host=_needed(id_, "host"),
         port=connection.port or 5432,
         name=_needed(id_, "schema"),
         user=_needed(id_, "login"),
         password=connection.password or "",
+        options=tuple((name, str(extra[name])) for name in OPTIONS if name in extra),
     )
 
 
+def _connection(id_: str) -> Any:
+    try:
+        return BaseHook.get_connection(id_)
+    except AirflowNotFoundException as error:
+        raise SettingsError(f"Airflow has no connection {id_}. Add it under Admin, Connections.") from error
+
+
 def _needed(id_: str, attribute: str) -> Any:
-    value = getattr(BaseHook.get_connection(id_), attribute)
+    value = getattr(_connection(id_), attribute)
     if not value:
         raise SettingsError(f"Airflow connection {id_}: {attribute} is not set. Set it under Admin, Connections.")
     return value

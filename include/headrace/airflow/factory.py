@@ -60,11 +60,12 @@ def tags(feed: Feed) -> list[str]:
 def documentation(feed: Feed) -> str:
     """What the Airflow UI shows as the DAG's docs."""
     declared = feed.declaration
+    source, place = ("stream", "shard and sequence number") if declared.kinesis else ("topic", "partition and offset")
     facts = {
         "owner": declared.owner,
-        "topic": feed.topic,
+        source: feed.topic,
         "key": ", ".join(declared.key),
-        "order": ", ".join(declared.order) or "partition and offset",
+        "order": ", ".join(declared.order) or place,
         "merge": declared.merge,
         "warehouses": ", ".join(declared.warehouses) or "none",
         "asset": ", ".join(layout.asset(store, feed.name)[0] for store in (assets.CLEAN, *declared.warehouses)),

@@ -257,7 +257,7 @@ def _clash(version: "_Version", owner: str) -> Fault:
     feed = version.feed
     message = f'is "{feed.topic}", which is also the topic of the feed {owner}.'
     fix = "Give each feed a topic of its own."
-    return Fault(feed.name + version.suffix, f"{feed.attribute}.topic.name", message, fix, value=feed.topic)
+    return Fault(feed.name + version.suffix, f"{feed.attribute}.{feed.source}", message, fix, value=feed.topic)
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,10 @@ import logging
 MODULES = (
     "headrace.airflow.bundle",
     "headrace.airflow.factory",
+    "headrace.airflow.aws",
     "headrace.airflow.connections",
     "headrace.stages.extract",
+    "headrace.stages.stream",
     "headrace.stages.transform",
     "headrace.stages.check",
     "headrace.stages.publish",

@@ -71,12 +71,24 @@ def register(feeds: Iterable[Feed], *, store: Store, kafka: Config) -> list[Regi
         store.prepare()
     judged = {each.feed: each for each in compare(wanted, store=store)}
     good = [feed for feed in wanted if judged[feed.name].is_good]
-    topics = topic.ensure_all(kafka, good) if good else {}
+    topics = _topics(good, kafka=kafka)
     with _answering(store):
         for feed in good:
-            judged[feed.name] = _registered(feed, judged[feed.name], topics[feed.name], registry=Registry(store))
+            ensured = topics.get(feed.name, Ensured(feed.topic))
+            judged[feed.name] = _registered(feed, judged[feed.name], ensured, registry=Registry(store))
         _note(store, (judged[feed.name] for feed in good))
     return [judged[feed.name] for feed in wanted]
+
+
+def brokers(feeds: Sequence[Feed], kafka: Callable[[], Config]) -> Config:
+    """Kafka's settings if a feed has a topic: where all read from streams, there need be no Kafka."""
+    return {} if all(feed.declaration.kinesis for feed in feeds) else kafka()
+
+
+def _topics(feeds: Sequence[Feed], *, kafka: Config) -> dict[str, Ensured]:
+    """The topics of those feeds that have one: a stream is made by whoever owns it."""
+    wanted = [feed for feed in feeds if not feed.declaration.kinesis]
+    return topic.ensure_all(kafka, wanted) if wanted else {}
 
 
 def _compared(feed: Feed, registry: Registry) -> Registration:
@@ -161,7 +173,7 @@ class Registrar:
 
     def judge(self, feeds: Sequence[Feed]) -> Iterable[Judgement]:
         if self.registers:
-            done = register(feeds, store=self.store, kafka=self.kafka())
+            done = register(feeds, store=self.store, kafka=brokers(feeds, self.kafka))
         else:
             done = compare(feeds, store=self.store)
         return [Judgement(each.feed, each.reasons, each.silence) for each in done]
@@ -189,7 +201,7 @@ class Registrar:
                 return question()
 
     def open(self, feeds: Sequence[Feed]) -> Iterable[Judgement]:
-        topics = topic.ensure_all(self.kafka(), feeds) if self.opens else {}
+        topics = _topics(feeds, kafka=brokers(feeds, self.kafka)) if self.opens else {}
         return [_opened(feed, topics.get(feed.name)) for feed in feeds]
 
     def tell(self) -> None:

@@ -8,16 +8,23 @@ import importlib
 import json
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from airflow.sdk import get_current_context
-from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
+from airflow.sdk.exceptions import AirflowFailException, AirflowNotFoundException, AirflowSkipException
 
 from headrace import layout
 from headrace.errors import HeadraceError
+from headrace.feed import Feed
 from headrace.feed import load as load_feed
 from headrace.settings import Settings
+
+if TYPE_CHECKING:
+    from headrace.kafka.topic import Config
+    from headrace.lake import Lake
+    from headrace.stages.cluster import Cluster
 
 log = logging.getLogger(__name__)
 
@@ -44,17 +51,32 @@ def edge(function: Callable[P, T]) -> Callable[P, T]:
 def extract(path: str) -> bool:
     """Archive what is new; False, which skips the rest of the run, when every store already has everything."""
     from headrace.airflow import connections
-    from headrace.stages import extract, progress
+    from headrace.stages import extract, progress, stream
 
     settings, feed = Settings(), load_feed(Path(path))
     lake = connections.lake(settings)
     limits = extract.Limits(settings.file_records, settings.file_bytes)
-    done = extract.extract(feed, lake=lake, kafka=connections.kafka(), limits=limits)
+    if feed.declaration.kinesis:
+        kinesis, most = connections.kinesis(), settings.kinesis_records
+        done = stream.extract(feed, lake=lake, kinesis=kinesis, limits=limits, records=most)
+    else:
+        kafka = connections.kafka()
+        cluster = _cluster(feed, settings, lake=lake, kafka=kafka)
+        done = extract.extract(feed, lake=lake, kafka=kafka, limits=limits, cluster=cluster)
     log.info("feed %s: archived %d records in %d files", feed.name, done.records, done.files)
+    _show_losses(feed, lake)
     warehouses = [connections.warehouse(name) for name in feed.declaration.warehouses]
     return done.records > 0 or progress.is_behind(
         feed, lake=lake, warehouses=warehouses, mask_key=connections.mask_key()
     )
+
+
+def _show_losses(feed: Feed, lake: "Lake") -> None:
+    """Put what the archive is known to lack beside the task in Airflow's UI, under XCom, in every run."""
+    from headrace.stages import loss
+
+    if known := loss.known(feed, lake=lake):
+        get_current_context()["ti"].xcom_push("losses", [asdict(each) for each in known])
 
 
 @edge
@@ -70,6 +92,7 @@ def transform(path: str, run: str) -> Mapping[str, int]:
         lake=lake,
         writers=registry.writers(feed.subject),
         drained=registry.writers(layout.subject(drains.topic)) if drains else {},
+        signing=connections.signing_key(),
         run=run,
     )
     if planned is None:
@@ -153,6 +176,34 @@ def reconcile(path: str, warehouse: str) -> Mapping[str, int]:
     )
     log.info("feed %s, warehouse %s: %d rows agree", feed.name, warehouse, done.figures.count)
     return {"rows": done.figures.count}
+
+
+def _cluster(feed: Feed, settings: Settings, *, lake: "Lake", kafka: "Config") -> "Cluster | None":
+    """Spark for large plans, unless the feed wants none; what keeps it from Kafka is told when such a plan comes."""
+    from headrace.airflow import connections
+    from headrace.errors import SparkFailed
+    from headrace.kafka.java import Untranslatable, java_settings
+    from headrace.lake import spark_properties
+    from headrace.stages.cluster import Cluster
+
+    wanted = feed.declaration.extract.spark_from
+    # Spark asks the broker once more at every hole, and a compacted topic is full of them.
+    if wanted == "never" or (wanted is None and feed.declaration.topic.compaction):
+        return None
+
+    def run(plan: str) -> str:
+        job = importlib.import_module(layout.job_module("extract"))
+        try:
+            settings_ = java_settings(kafka, read=lambda path: Path(path).read_text())
+            remote = connections.spark_remote()
+        except (Untranslatable, AirflowNotFoundException) as error:
+            raise SparkFailed(str(error)) from error
+        files: str = job.run(
+            plan, remote=remote, properties=spark_properties(lake), kafka=settings_, storage=lake.storage
+        )
+        return files
+
+    return Cluster(run, settings.spark_from if wanted is None else wanted)
 
 
 def _job(name: str, plan: str) -> Any:

@@ -6,10 +6,16 @@ import typer
 from rich.console import Console
 
 from headrace import __version__
+from headrace.cli.accept_loss import accept_loss
+from headrace.cli.import_ import import_
 from headrace.cli.lint import lint
+from headrace.cli.losses import losses
 from headrace.cli.new import new
 from headrace.cli.register import register
+from headrace.cli.replay import replay
 from headrace.cli.stubs import stubs
+from headrace.cli.upkeep import upkeep
+from headrace.cli.verify import verify
 from headrace.errors import HeadraceError
 
 app = typer.Typer(
@@ -18,10 +24,16 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.command()(accept_loss)
+app.command("import")(import_)
 app.command()(lint)
+app.command()(losses)
 app.command()(new)
 app.command()(register)
+app.command()(replay)
 app.command()(stubs)
+app.command()(upkeep)
+app.command()(verify)
 
 
 def main() -> None:

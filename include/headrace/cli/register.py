@@ -88,7 +88,8 @@ def _register(feeds: Sequence[Feed], *, dry_run: bool) -> "list[Registration]":
     if dry_run:
         store.prepare()
         return registration.compare(feeds, store=store)
-    done = registration.register(feeds, store=store, kafka=connections.kafka())
+    kafka = registration.brokers(feeds, connections.kafka)
+    done = registration.register(feeds, store=store, kafka=kafka)
     variables.sync(store)
     return done
 

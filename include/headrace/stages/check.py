@@ -6,14 +6,14 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 from pyiceberg.types import BooleanType, DoubleType, LongType, StringType
 
-from headrace import layout
+from headrace import away, layout
 from headrace.arrow import is_json
 from headrace.columns import columns
 from headrace.declaration import Check, Severity
 from headrace.errors import CheckError
 from headrace.feed import Feed
 from headrace.lake import Lake, heads_at, heads_of
-from headrace.stages.transform import missing, spark_name
+from headrace.stages.transform import missing, originals, spark_name
 
 PLAIN = (StringType, LongType, DoubleType, BooleanType)
 """Columns whose values are those that an enum lists."""
@@ -48,7 +48,11 @@ class CheckPlan(BaseModel):
     clean: str
     branch: str
     snapshot: int
+    base: int
+    """What readers see meanwhile."""
     spans: dict[int, tuple[int, int]]
+    replayed: dict[int, tuple[int, int]] = {}
+    """The spans of the originals of replayed records, which may have changed rows too."""
     suite: list[Expectation]
 
 
@@ -104,6 +108,7 @@ def _declared(check: Check) -> Expectation:
     return Expectation(name=name, arguments={**column, **arguments}, severity=check.severity)
 
 
+@away.tells
 def plan(feed: Feed, *, lake: Lake, run: str) -> CheckPlan | None:
     """The rows that the run's branch changed; None when it changed none."""
     table, branch = lake.find(layout.clean_table(feed.name)), layout.branch(run)
@@ -111,10 +116,19 @@ def plan(feed: Feed, *, lake: Lake, run: str) -> CheckPlan | None:
         return None
     snapshot = table.metadata.refs[branch].snapshot_id
     changed = missing(heads_at(table, snapshot), heads_of(table))
-    if not changed:
+    base = table.current_snapshot()
+    if not changed or base is None:
         return None
-    name = spark_name(lake.name, layout.clean_table(feed.name))
-    return CheckPlan(feed=feed.name, clean=name, branch=branch, snapshot=snapshot, spans=changed, suite=suite(feed))
+    return CheckPlan(
+        feed=feed.name,
+        clean=spark_name(lake.name, layout.clean_table(feed.name)),
+        branch=branch,
+        snapshot=snapshot,
+        base=base.snapshot_id,
+        spans=changed,
+        replayed=originals(table.snapshot_by_id(snapshot)),
+        suite=suite(feed),
+    )
 
 
 def judge(outcomes: list[Outcome], *, feed: str, branch: str) -> list[Outcome]:

@@ -2,18 +2,20 @@
 
 import hashlib
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
 from pyiceberg.table import Table
 
-from headrace import heads, layout
+from headrace import away, heads, layout
 from headrace.clean import FROM_OFFSET, FROM_PARTITION, HIDDEN_ROW
 from headrace.feed import Feed
 from headrace.heads import Heads
 from headrace.lake import Lake, ancestors, heads_at
 from headrace.masks import MaskKey
 from headrace.share import EVERY_ROW, Share, rows, share
+from headrace.stages.transform import originals
 from headrace.warehouses.postgres import Load, PostgresWarehouse
 
 
@@ -26,6 +28,7 @@ class Loaded:
     whole: bool
 
 
+@away.tells
 def load(feed: Feed, *, lake: Lake, warehouse: PostgresWarehouse, mask_key: MaskKey) -> Loaded:
     """Merge the rows that changed since the snapshot that the warehouse records, or all where that cannot be told."""
     shared = share(feed, warehouse.name)
@@ -67,7 +70,17 @@ def changed_since(table: Table, last: Load, *, current: Load) -> str | None:
         return None
     if not _only_merges(table, last.snapshot, current.snapshot):
         return None
-    return past(heads_at(table, last.snapshot), heads_at(table, current.snapshot))
+    after = past(heads_at(table, last.snapshot), heads_at(table, current.snapshot))
+    return " or ".join([after, *_replayed(table, last.snapshot, current.snapshot)])
+
+
+def _replayed(table: Table, last: int, current: int | None) -> Iterator[str]:
+    """The rows that replayed records may have made meanwhile, which lie where the originals do."""
+    for snapshot in ancestors(table, current):
+        if snapshot.snapshot_id == last:
+            return
+        for number, (first, next_) in originals(snapshot).items():
+            yield f"({FROM_PARTITION} = {number} and {FROM_OFFSET} >= {first} and {FROM_OFFSET} < {next_})"
 
 
 def _only_merges(table: Table, last: int, current: int | None) -> bool:

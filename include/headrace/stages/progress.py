@@ -2,22 +2,27 @@
 
 from collections.abc import Iterable
 
-from headrace import layout
+from headrace import away, layout
 from headrace.feed import Feed
+from headrace.heads import Heads
 from headrace.lake import Lake, heads_of
 from headrace.masks import MaskKey
 from headrace.share import share
 from headrace.stages.load import contract
+from headrace.stages.transform import missing
 from headrace.warehouses.postgres import Load, PostgresWarehouse
 
 
+@away.tells
 def is_behind(feed: Feed, *, lake: Lake, warehouses: Iterable[PostgresWarehouse], mask_key: MaskKey) -> bool:
     """True when an earlier run left work: rows not merged, or a warehouse not loaded, whatever stopped it then."""
     archive, clean = lake.find(layout.archive_table(feed.name)), lake.find(layout.clean_table(feed.name))
     if archive is None or archive.current_snapshot() is None:
         return False
-    if clean is None or heads_of(clean) != heads_of(archive):
+    if missing(heads_of(archive), heads_of(clean) if clean else Heads()):
         return True
+    if clean is None:
+        return False
     snapshot = clean.current_snapshot()
     current = snapshot.snapshot_id if snapshot else None
     return any(

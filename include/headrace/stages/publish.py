@@ -6,7 +6,7 @@ from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRefType
 from pyiceberg.table.update import AssertRefSnapshotId, RemoveSnapshotRefUpdate, SetSnapshotRefUpdate
 
-from headrace import layout
+from headrace import away, layout
 from headrace.errors import BranchMoved
 from headrace.feed import Feed
 from headrace.lake import Lake, ancestors
@@ -19,6 +19,7 @@ class Published:
     snapshot: int
 
 
+@away.tells
 def publish(feed: Feed, *, lake: Lake, run: str, checked: int) -> Published | None:
     """Fast-forward main to the snapshot that was checked and drop the branch, in one commit.
 

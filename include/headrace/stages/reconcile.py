@@ -8,7 +8,7 @@ import duckdb
 import pyarrow as pa
 from psycopg import sql
 
-from headrace import layout
+from headrace import away, layout
 from headrace.errors import ReconcileError
 from headrace.feed import Feed
 from headrace.lake import Lake
@@ -38,6 +38,7 @@ class Reconciled:
     figures: Figures
 
 
+@away.tells
 def reconcile(feed: Feed, *, lake: Lake, warehouse: PostgresWarehouse, mask_key: MaskKey) -> Reconciled:
     """Compare the warehouse with the clean table at the very snapshot that it records; raises when they differ."""
     shared = share(feed, warehouse.name)

@@ -6,8 +6,9 @@ The plan is all that the job gets, so the same job runs over Spark Connect, by s
 import json
 from collections.abc import Iterable, Mapping
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.types import (
     IcebergType,
     ListType,
@@ -19,7 +20,7 @@ from pyiceberg.types import (
     UUIDType,
 )
 
-from headrace import clean, layout, quarantine
+from headrace import away, clean, layout, quarantine
 from headrace.columns import columns
 from headrace.declaration import Delete, Merge
 from headrace.errors import RegistryError
@@ -27,6 +28,10 @@ from headrace.feed import Feed, SchemaType
 from headrace.heads import Heads
 from headrace.lake import Lake, heads_of
 from headrace.layout import Identifier
+from headrace.provenance import SigningKey
+
+REPLAYED = "headrace.replayed"
+"""The key in a snapshot summary: the spans of the originals of the replayed records that a run merged."""
 
 
 class TransformPlan(BaseModel):
@@ -58,10 +63,13 @@ class TransformPlan(BaseModel):
     branch: str
     quarantine: str
     heads: str
+    signing: list[str] = Field(default=[], repr=False)
+    """The keys whose signatures are believed, as hex. A secret: a plan is never logged."""
 
 
+@away.tells
 def plan(
-    feed: Feed, *, lake: Lake, writers: Mapping[int, str], drained: Mapping[int, str], run: str
+    feed: Feed, *, lake: Lake, writers: Mapping[int, str], drained: Mapping[int, str], signing: SigningKey, run: str
 ) -> TransformPlan | None:
     """What the clean table lacks of the archive; None when it lacks nothing.
 
@@ -102,6 +110,7 @@ def plan(
         branch=layout.branch(run),
         quarantine=spark_name(lake.name, layout.quarantine_table(feed.name)),
         heads=archived.to_json(),
+        signing=[secret.hex() for secret in signing.all],
     )
 
 
@@ -119,6 +128,7 @@ def _refuse_unknown(
         )
 
 
+@away.tells
 def drop_branch(feed: Feed, *, lake: Lake, run: str) -> None:
     """Drop what an earlier try of the run left, when another run has published its records since."""
     table, branch = lake.find(layout.clean_table(feed.name)), layout.branch(run)
@@ -131,6 +141,13 @@ def missing(archived: Heads, reached: Heads) -> dict[int, tuple[int, int]]:
     return {
         number: (reached.of(number), next_) for number, next_ in archived.next.items() if next_ > reached.of(number)
     }
+
+
+def originals(snapshot: Snapshot | None) -> dict[int, tuple[int, int]]:
+    """The spans of the originals of replayed records that a snapshot merged: outside its heads, yet it changed them."""
+    summary = snapshot.summary.additional_properties if snapshot and snapshot.summary else {}
+    spans: dict[str, tuple[int, int]] = json.loads(summary.get(REPLAYED, "{}"))
+    return {int(number): (first, next_) for number, (first, next_) in spans.items()}
 
 
 def spark_name(catalog: str, table: Identifier) -> str:

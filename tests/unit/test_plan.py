@@ -4,9 +4,9 @@ import pytest
 
 from headrace.errors import RecordsLost, TopicError
 from headrace.heads import Heads
+from headrace.kafka.plan import plan
 from headrace.kafka.span import Span
 from headrace.kafka.topic import Reach, Topic
-from headrace.stages.extract import plan
 
 
 def topic(**reaches: tuple[int, int]) -> Topic:
@@ -27,6 +27,18 @@ def test_a_new_partition_is_read_from_its_start() -> None:
 def test_a_first_extract_starts_where_the_broker_still_has_records() -> None:
     planned = plan(Heads(), topic(p0=(100, 120)), name="p")
     assert planned.spans == {0: Span(100, 120)}
+
+
+def test_what_an_empty_topic_got_and_lost_again_is_a_loss() -> None:
+    head = plan(Heads(), topic(p0=(0, 0)), name="p").heads
+    assert head == Heads("id-1", {0: 0})
+    with pytest.raises(RecordsLost, match=r"up to 4 records .* partition 0 offsets 0 to 3"):
+        plan(head, topic(p0=(4, 6)), name="p")
+
+
+def test_a_topic_that_never_had_a_record_may_be_made_again_or_grow() -> None:
+    assert plan(Heads("id-0", {0: 0}), topic(p0=(2, 3)), name="p").spans == {0: Span(2, 3)}
+    assert plan(Heads("id-1", {0: 0}), topic(p0=(0, 0), p1=(0, 3)), name="p", ordered=False).spans == {1: Span(0, 3)}
 
 
 def test_records_that_the_broker_deleted_before_us_stop_the_feed_with_their_count() -> None:

@@ -1,0 +1,1 @@
+"""Kinesis: streams, and the records in their shards."""
