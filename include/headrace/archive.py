@@ -26,6 +26,7 @@ from headrace.filing import Filing, Limits
 from headrace.heads import Heads
 from headrace.lake import Lake, keep_time
 from headrace.lane import Lane
+from headrace.memory import return_large_blocks
 from headrace.placing import Placing
 
 FILE_AHEAD_BYTES = 32 * 2**20
@@ -85,6 +86,7 @@ class Archive:
 
         Reading goes on in the caller's thread while what was read is encoded in a second and put by others.
         """
+        return_large_blocks()
         with Lane(ahead=PUT_AHEAD_BYTES, threads=PUTS) as puts, Lane(ahead=FILE_AHEAD_BYTES) as lane:
 
             def put(key: str, body: bytes) -> None:

@@ -17,6 +17,7 @@ DIFFERENCES = {
     "misplaced": "in a file that should not hold it",
     "ahead": "past the archive's own head",
     "file": "a file that is not what its manifest says",
+    "deleted": "deleted by the broker before it was archived, and nobody has accepted that",
 }
 """What makes archive and topic differ."""
 

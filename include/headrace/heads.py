@@ -74,39 +74,61 @@ class Heads:
     """The id of the topic that was drained into the same table, if one was."""
     shards: Shards | None = None
     """For a Kinesis stream, where its shards are to be read on."""
+    first: Mapping[int, int] = field(default_factory=dict)
+    """Where a partition's records begin, if the broker had deleted some before the first of all extracts; else at zero.
+    What lies between there and the next offset is promised."""
 
     @classmethod
     def joined(cls, own: "Heads", drained: "Heads") -> "Heads":
         """The heads of two topics that fill one table, each told by its own partition numbers."""
-        below = {mirrored(partition): offset for partition, offset in drained.next.items()}
-        return cls(own.topic_id, {**own.next, **below}, drained.topic_id)
+        return cls(
+            own.topic_id,
+            {**own.next, **_mirrored(drained.next)},
+            drained.topic_id,
+            first={**own.first, **_mirrored(drained.first)},
+        )
 
     @property
     def own(self) -> "Heads":
         """Those of the feed's own topic."""
-        return Heads(self.topic_id, {partition: offset for partition, offset in self.next.items() if partition >= 0})
+        return Heads(self.topic_id, _own(self.next), first=_own(self.first))
 
     @property
     def drained(self) -> "Heads":
         """Those of the drained topic, by its own partition numbers."""
-        below = {mirrored(partition): offset for partition, offset in self.next.items() if partition < 0}
-        return Heads(self.drained_id, below)
+        return Heads(self.drained_id, _own(_mirrored(self.next)), first=_own(_mirrored(self.first)))
 
     def of(self, partition: int) -> int:
         return self.next.get(partition, 0)
 
     def to_json(self) -> str:
-        following = {str(partition): offset for partition, offset in sorted(self.next.items())}
         drained = {"drained_id": self.drained_id} if self.drained_id else {}
         shards = {"shards": self.shards.to_dict()} if self.shards else {}
-        return json.dumps({"topic_id": self.topic_id, "next": following, **drained, **shards})
+        first = {"first": _texts(self.first)} if self.first else {}
+        return json.dumps({"topic_id": self.topic_id, "next": _texts(self.next), **drained, **shards, **first})
 
     @classmethod
     def from_json(cls, text: str) -> "Heads":
         raw = json.loads(text)
-        following = {int(partition): offset for partition, offset in raw["next"].items()}
         shards = Shards.from_dict(raw["shards"]) if "shards" in raw else None
-        return cls(raw["topic_id"], following, raw.get("drained_id", ""), shards)
+        first = _numbers(raw.get("first", {}))
+        return cls(raw["topic_id"], _numbers(raw["next"]), raw.get("drained_id", ""), shards, first)
+
+
+def _own(offsets: Mapping[int, int]) -> dict[int, int]:
+    return {partition: offset for partition, offset in offsets.items() if partition >= 0}
+
+
+def _mirrored(offsets: Mapping[int, int]) -> dict[int, int]:
+    return {mirrored(partition): offset for partition, offset in offsets.items()}
+
+
+def _texts(offsets: Mapping[int, int]) -> dict[str, int]:
+    return {str(partition): offset for partition, offset in sorted(offsets.items())}
+
+
+def _numbers(offsets: Mapping[str, int]) -> dict[int, int]:
+    return {int(partition): offset for partition, offset in offsets.items()}
 
 
 def newest(ancestors: Iterable[Mapping[str, str]], *, table: str) -> Heads:

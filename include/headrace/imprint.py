@@ -14,6 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from headrace.kafka.envelopes import UNREADABLE
+
 PARTS = ("key", "value", "headers", "timestamp", "timestamp_type")
 """What must be as it came; the leader's epoch is none of it: not every way to read a topic tells it."""
 
@@ -60,6 +62,15 @@ def imprints(envelopes: pa.RecordBatch | pa.Table) -> Imprints:
         hashed["offset"].to_numpy().astype(np.int64),
         {name: hashed[name].to_numpy().astype(np.uint64) for name in PARTS},
     )
+
+
+@cache
+def unreadable_headers() -> int:
+    """The hash of what stands for headers that our client cannot read."""
+    row = dict.fromkeys(PARTS) | {"offset": 0, "headers": [{"name": n, "value": v} for n, v in UNREADABLE]}
+    types = {"offset": pa.int64(), "headers": pa.list_(pa.struct([("name", pa.string()), ("value", pa.binary())]))}
+    columns = {name: pa.array([value], types.get(name, pa.string())) for name, value in row.items()}
+    return int(imprints(pa.table(columns)).parts["headers"][0])
 
 
 _PROJECTION = ", ".join(['"offset"', *(f'hash("{name}") as "{name}"' for name in PARTS)])

@@ -1,6 +1,7 @@
 """The lake: one Iceberg catalog over S3, and the three tables that every feed has in it."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import Table, Transaction
 from pyiceberg.table.sorting import SortOrder
 from pyiceberg.table.update import AddSnapshotUpdate, TableUpdate
+from sqlalchemy.exc import IntegrityError
 
 from headrace import heads, layout
 from headrace.database import Database
@@ -77,7 +79,9 @@ class Lake:
         """The table, made first if it is not there yet."""
         if table := self.find(identifier):
             return table
-        self.catalog.create_namespace_if_not_exists(identifier[0])
+        # PyIceberg looks and then inserts: whoever does so at the same time has made it for us.
+        with suppress(IntegrityError):
+            self.catalog.create_namespace_if_not_exists(identifier[0])
         return self.catalog.create_table_if_not_exists(
             identifier,
             schema,

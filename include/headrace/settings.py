@@ -29,5 +29,5 @@ class Settings(BaseSettings):
     file_bytes: PositiveInt = 96 * 1024 * 1024
     """The largest number of envelope bytes, before compression, in one archive file; a larger record gets its own."""
 
-    kinesis_records: int = 10_000_000
+    kinesis_records: PositiveInt = 10_000_000
     """About how many records one run reads of a Kinesis stream at most; the next run goes on."""

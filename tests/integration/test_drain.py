@@ -257,7 +257,7 @@ def killed_before_commit(shop: Workshop) -> None:
     planned = plan.plan(heads_of(table), found, name="killed", drained=old)
     archive = Archive(shop.lake, table, shop.feed.topic, drains.topic)
     limits = extract.Limits(1000, 1 << 20)
-    batches = extract.read(shop.kafka, planned, own=shop.feed.topic, drains=drains.topic)
+    batches = extract.PlanReading(shop.kafka, planned, shop.feed.topic, drains.topic)
     assert archive.file(batches, plan=planned.name, limits=limits)
 
 

@@ -1,5 +1,6 @@
 """Extract against a real broker, S3 and catalog: no loss, no duplicate, byte for byte."""
 
+import itertools
 import logging
 import time
 from collections.abc import Callable
@@ -23,7 +24,7 @@ from headrace.errors import MovedError, PlanExpired, SparkFailed, TopicError, To
 from headrace.heads import Heads
 from headrace.kafka import plan, span, topic
 from headrace.lake import heads_of
-from headrace.stages import extract
+from headrace.stages import extract, verify
 from headrace.stages.cluster import Cluster
 
 Make = Callable[..., Workshop]
@@ -263,6 +264,33 @@ def test_a_plan_older_than_a_run_may_be_is_not_committed(workshop: Make) -> None
     assert shop.extract().records == 1
 
 
+def test_a_run_whose_time_is_up_commits_what_it_has_read_and_the_next_goes_on(
+    workshop: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    shop = workshop({"key": ["id"], "topic": {"partitions": 2}})
+    produce(shop, *({"value": b"x", "partition": number % 2} for number in range(60_000)))
+    caplog.set_level("INFO", "headrace.stages.extract")
+    runs = [ended_early(shop)]
+    assert "are left for the next run" in caplog.text, "eight batches are at most 40,000 records"
+    while sum(run.records for run in runs) < 60_000:
+        runs.append(ended_early(shop))
+        assert sum(runs[-1].heads.next.values()) == sum(run.records for run in runs), "the heads say what was read"
+        assert len(runs) < 100, "it does not get on"
+    rows = sorted((row["partition"], row["offset"]) for row in archived(shop))
+    assert rows == [(partition, offset) for partition in range(2) for offset in range(30_000)]
+
+
+def ended_early(shop: Workshop) -> Any:
+    """An extract by whose clock half an hour is over after it was looked at eight times."""
+    return extract.extract(
+        shop.feed,
+        lake=shop.lake,
+        kafka=shop.kafka,
+        limits=extract.Limits(500_000, 128 * 2**20),
+        clock=itertools.count(step=225).__next__,
+    )
+
+
 def test_a_header_whose_name_is_no_utf_8_keeps_no_record_out_of_the_archive(
     workshop: Make, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -275,6 +303,19 @@ def test_a_header_whose_name_is_no_utf_8_keeps_no_record_out_of_the_archive(
     before, odd = archived(shop)
     assert before["headers"] == [{"name": "h", "value": b"x"}]
     assert (odd["value"], odd["headers"]) == (b"odd", [{"name": "\ufffd", "value": None}])
+
+
+def test_what_spark_archived_of_headers_that_our_client_cannot_read_is_no_difference(workshop: Make) -> None:
+    shop = workshop()
+    produce(shop, {"value": b"before", "headers": [("h", b"x")]})
+    produce_with_header(shop.kafka, shop.feed.topic, b"\xff\xfe", value=b"odd")
+    assert extracted_by(shop, "by Spark").records == 2
+    before, odd = archived(shop)
+    assert before["headers"] == [{"name": "h", "value": b"x"}]
+    assert [each["value"] for each in odd["headers"]] == [b"v"]
+    done = verify.verify(shop.feed, lake=shop.lake, kafka=shop.kafka)
+    assert done.is_equal
+    assert sum(account.equal for account in done.accounts) == 2
 
 
 def test_a_file_is_never_overwritten_but_may_be_put_again_as_it_is(workshop: Make) -> None:
@@ -407,3 +448,17 @@ def test_progress_is_shown_to_lag_tools_as_a_consumer_group(workshop: Workshop) 
     (answer,) = asked.values()
     reached = {each.partition: each.offset for each in answer.result(30).topic_partitions}
     assert reached == head.next
+
+
+def test_lag_tools_are_told_again_when_nothing_is_new(workshop: Workshop) -> None:
+    """Whoever committed may have died before it told, and Kafka forgets an idle group."""
+    from confluent_kafka import ConsumerGroupTopicPartitions
+
+    shop = workshop()
+    produce(shop, {"value": b"x"})
+    head: Heads = shop.extract().heads
+    admin, group = AdminClient(dict(shop.kafka)), f"headrace.{shop.feed.name}"
+    admin.delete_consumer_groups([group])[group].result(30)
+    assert shop.extract().records == 0
+    (answer,) = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)]).values()
+    assert {each.partition: each.offset for each in answer.result(30).topic_partitions} == head.next

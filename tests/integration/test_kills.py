@@ -6,21 +6,21 @@ doors, or that only some later run makes, fails the tests.
 
 import difflib
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 from nursery import PLANTS, Nursery, Outcome, Point, errand
+from orphans import check_no_orphans
 from planting import archive_table
-from spark_reading import deadly_cluster_of
+from spark_reading import asked_of, deadly_cluster_of
 from wiretap import Wiretap
 from workshop import Record, Workshop
 
-from headrace.named import Named, named_by
-from headrace.stages import extract, upkeep, verify
+from headrace.stages import extract, verify
 
 Make = Callable[..., Workshop]
 
@@ -108,27 +108,6 @@ def check_equal(shop: Workshop, told: object) -> None:
     assert done.is_equal, (told, [str(each) for account in done.accounts for each in account.findings])
     assert [account.lag for account in done.accounts] == [0], told
     assert [account.equal for account in done.accounts] == [done.accounts[0].head], told
-
-
-def check_no_orphans(shop: Workshop) -> None:
-    """After upkeep, the archive's folders hold what its table names, and nothing else."""
-    while any(each.young for each in kept(shop).swept):
-        pass  # S3 tells seconds: what was put in the very second in which upkeep began waits for the next.
-    table, s3 = archive_table(shop), shop.lake.s3
-    bucket, _, prefix = shop.lake.location.removeprefix("s3://").partition("/")
-    names = Named(named_by(table, table.metadata.snapshots))
-    pages = s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=f"{prefix}archive/{shop.feed.topic}/")
-    keys = (each["Key"] for page in pages for each in page.get("Contents", []))
-    # Arrow marks a folder by an empty object whenever it has deleted a file in it.
-    lying = [f"{bucket}/{key}" for key in keys if not key.endswith("/")]
-    assert [key for key in lying if key not in names] == []
-    assert len(lying) == len(names)
-    uploads = s3.list_multipart_uploads(Bucket=bucket, Prefix=f"{prefix}archive/{shop.feed.topic}/")
-    assert uploads.get("Uploads", []) == []
-
-
-def kept(shop: Workshop) -> upkeep.Upkeep:
-    return upkeep.upkeep(shop.feed, lake=shop.lake, clock=lambda now: now + timedelta(days=2))
 
 
 def kill(shop: Workshop, nursery: Nursery, point: Point, **more: Any) -> Outcome:
@@ -221,6 +200,36 @@ def test_a_worker_of_spark_that_is_killed_around_its_put_loses_and_doubles_nothi
     assert "Spark gave up" in caplog.text
     check_no_orphans(shop)
     check_equal(shop, event)
+
+
+@pytest.fixture(scope="module")
+def spark_nursery() -> Iterator[Nursery]:
+    with Nursery(["spark_jobs.extract", "pyspark.sql.connect.session"]) as opened:
+        yield opened
+
+
+def test_killed_before_and_after_every_call_to_spark_nothing_is_lost_or_doubled(
+    workshop: Make, spark_nursery: Nursery
+) -> None:
+    shop = workshop(ONE_PARTITION)
+    spark = asked_of(shop)
+    publish(shop)
+    spark_nursery.run(errand(shop, spark=spark))
+    publish(shop)
+    watched = spark_nursery.run(errand(shop, spark=spark))
+    assert (watched.records, watched.error) == (2, "")
+    counts = Counter(name for name, *_ in watched.calls if name.startswith("grpc."))
+    assert {"grpc.ExecutePlan", "grpc.ExecutePlan.answer"} <= counts.keys()
+    # The first call of each kind, one amid them and the last.
+    calls = [(name, number) for name, count in counts.items() for number in {0, count // 2, count - 1}]
+    reached = set()
+    for point in points(sorted(calls)):
+        if kill(shop, spark_nursery, point, spark=spark).signal:
+            reached.add(point[0])
+        check_equal(shop, point)
+    assert reached == counts.keys()
+    check_no_orphans(shop)
+    check_equal(shop, "after upkeep")
 
 
 NOTICED = {

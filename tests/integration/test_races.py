@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from nursery import Nursery, Outcome, errand
+from orphans import check_no_orphans
 from workshop import Record, Workshop
 
 from headrace.stages import verify
@@ -23,10 +24,11 @@ def nurseries() -> Iterator[tuple[Nursery, Nursery]]:
 
 
 def check_equal(shop: Workshop) -> int:
-    """Every record of the topic is archived once, as it is; how many these are."""
+    """Every record of the topic is archived once, as it is, and upkeep leaves no orphan; how many these are."""
     done = verify.verify(shop.feed, lake=shop.lake, kafka=shop.kafka)
     assert done.is_equal, [str(each) for account in done.accounts for each in account.findings]
     assert not any(account.lag for account in done.accounts)
+    check_no_orphans(shop)
     return sum(account.equal for account in done.accounts)
 
 
@@ -57,9 +59,11 @@ def test_two_extracts_that_race_archive_each_record_once(workshop: Make, nurseri
 
 
 # Asleep with a file put, and asleep with everything done but the statement that tells the catalog.
-@pytest.mark.parametrize("point", [("s3.PutObject", 0, "after"), ("file.close", -1, "after")])
+@pytest.mark.parametrize(
+    ("point", "seconds"), [(("s3.PutObject", 0, "after"), 60), (("file.close", -1, "after"), 0)], ids=["minute", "wink"]
+)
 def test_one_that_sleeps_while_another_commits_starts_over(
-    workshop: Make, nurseries: tuple[Nursery, Nursery], point: tuple[str, int, str]
+    workshop: Make, nurseries: tuple[Nursery, Nursery], point: tuple[str, int, str], seconds: float
 ) -> None:
     shop, (sleeper, other) = workshop(ONE_PARTITION), nurseries
     calls = warmed(shop, other)
@@ -71,6 +75,7 @@ def test_one_that_sleeps_while_another_commits_starts_over(
     assert asleep.stopped
     assert other.run(errand(shop)).records == 1
     shop.publish(Record(b"after the other"))
+    threading.Event().wait(seconds)  # Time itself is what this is about.
     woken = sleeper.wake(asleep.stopped)
     assert (woken.restarts, woken.records, woken.error) == (1, 1, "")
     assert check_equal(shop) == 4

@@ -18,12 +18,14 @@ from confluent_kafka.admin import (
     ResourcePatternType,
     ResourceType,
 )
+from spark_reading import cluster_of
 from workshop import Workshop
 
 from headrace import layout
 from headrace.airflow import connections
 from headrace.errors import ServiceRefused, TopicError
 from headrace.kafka import topic
+from headrace.stages import extract
 
 Make = Callable[..., Workshop]
 Connect = Callable[..., Workshop]
@@ -65,6 +67,19 @@ def test_a_feed_is_registered_extracted_and_watched_over_sasl_and_tls(connect: C
     group, admin = f"headrace.{shop.feed.name}", AdminClient(dict(shop.kafka))
     (answer,) = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)]).values()
     assert {each.partition: each.offset for each in answer.result(30).topic_partitions}[0] == 5
+
+
+def test_spark_reads_over_sasl_and_tls_as_well(connect: Connect, caplog: pytest.LogCaptureFixture) -> None:
+    shop = connect()
+    topic.ensure(shop.kafka, shop.feed)
+    producer = Producer(dict(shop.kafka))
+    for number in range(5):
+        producer.produce(shop.feed.topic, value=b"%d" % number, partition=0)
+    assert producer.flush(30) == 0
+    limits = extract.Limits(1000, 1 << 20)
+    done = extract.extract(shop.feed, lake=shop.lake, kafka=shop.kafka, limits=limits, cluster=cluster_of(shop))
+    assert done.records == 5
+    assert "read in the task" not in caplog.text, "Spark could not, and the task has done it"
 
 
 def allow(broker: Broker, resource: ResourceType, name: str, *operations: AclOperation) -> None:

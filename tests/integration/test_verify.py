@@ -238,10 +238,39 @@ def test_what_the_broker_has_no_more_is_looked_over_in_the_archive_alone(worksho
     assert (account.counts["gap"], account.equal, account.on_broker) == (0, 8, (12, 20))
 
 
-def delete_before(shop: Workshop, offset: int) -> None:
+def test_what_the_broker_deleted_before_it_was_archived_is_found_until_somebody_accepts_it(workshop: Make) -> None:
+    shop = filled(workshop)
+    shop.publish(*(Record(b"late", partition=0) for _ in range(10)))
+    delete_before(shop, 25)
+    assert places(found(shop)["deleted"]) == [(0, 20, 25)]
+
+
+def test_an_archive_that_has_lost_its_oldest_files_says_so_when_the_broker_has_them_no_more(workshop: Make) -> None:
+    shop = filled(workshop)
+    table = archive_table(shop)
+    planting.replace(table, without=[*planting.files(table, 0)[:1], *planting.files(table, 1)])
+    for partition, offset in ((0, 15), (1, 5)):
+        delete_before(shop, offset, partition=partition)
+    holes = [each for account in verified(shop).accounts for each in account.findings if each.kind == "hole"]
+    assert places(holes) == [(0, 0, 10), (1, 0, 5)]
+
+
+def test_an_archive_that_began_late_misses_nothing_before(workshop: Make) -> None:
+    shop = workshop({"key": ["id"]})
+    shop.publish(*(Record(b"v", partition=0) for _ in range(10)))
+    delete_before(shop, 4)
+    shop.extract()
+    delete_before(shop, 8)
+    shop.extract()
+    done = verified(shop)
+    assert [each for account in done.accounts for each in account.findings] == []
+    assert heads_of(archive_table(shop)).first == {0: 4}
+
+
+def delete_before(shop: Workshop, offset: int, *, partition: int = 0) -> None:
     """What retention does, at once."""
     admin = AdminClient(dict(shop.kafka))
-    (answer,) = admin.delete_records([TopicPartition(shop.feed.topic, 0, offset)]).values()
+    (answer,) = admin.delete_records([TopicPartition(shop.feed.topic, partition, offset)]).values()
     answer.result(30)
 
 

@@ -49,6 +49,13 @@ def test_each_topic_has_its_own_heads_by_its_own_partition_numbers() -> None:
     assert Heads.joined(BOTH.own, BOTH.drained) == BOTH
 
 
+def test_where_an_archive_begins_survives_too_and_belongs_to_its_topic() -> None:
+    late = Heads("new", {0: 5, -1: 9}, "old", first={0: 2, -1: 8})
+    assert Heads.from_json(late.to_json()) == late
+    assert (late.own.first, late.drained.first) == ({0: 2}, {0: 8})
+    assert Heads.joined(late.own, late.drained) == late
+
+
 def test_mirrored_numbers_lie_below_every_own_partition_and_lead_back() -> None:
     for partition in range(5):
         assert heads.mirrored(partition) < 0

@@ -29,6 +29,32 @@ def test_a_first_extract_starts_where_the_broker_still_has_records() -> None:
     assert planned.spans == {0: Span(100, 120)}
 
 
+def test_where_the_archive_begins_is_noted_once() -> None:
+    first = plan(Heads(), topic(p0=(100, 120), p1=(0, 5)), name="p").heads
+    assert first == Heads("id-1", {0: 120, 1: 5}, first={0: 100})
+    grown = plan(first, topic(p0=(110, 130), p1=(3, 5), p2=(0, 9)), name="p").heads
+    assert grown.first == {0: 100}
+
+
+def test_a_plan_is_limited_in_equal_parts_and_the_next_one_goes_on() -> None:
+    found = topic(p0=(0, 80), p1=(0, 20), p2=(0, 0))
+    limited = plan(Heads(), found, name="p").limited(50)
+    assert limited.spans == {0: Span(0, 40), 1: Span(0, 10)}
+    assert limited.heads == Heads("id-1", {0: 40, 1: 10, 2: 0})
+    assert plan(limited.heads, found, name="p").spans == {0: Span(40, 80), 1: Span(10, 20)}
+    assert plan(Heads(), found, name="p").limited(100) == plan(Heads(), found, name="p")
+
+
+def test_while_the_drained_topic_is_not_read_to_its_end_the_own_one_waits() -> None:
+    own, old = topic(p0=(3, 9)), Topic("old", "id-0", {0: Reach(0, 100)})
+    planned = plan(Heads(), own, name="p", drained=old)
+    limited = planned.limited(60)
+    assert (limited.spans, limited.drained) == ({}, {0: Span(0, 60)})
+    assert limited.heads == Heads("id-1", {0: 3, -1: 60}, "id-0", first={0: 3})
+    more = plan(limited.heads, own, name="p", drained=old).limited(43)
+    assert (more.spans, more.drained) == ({0: Span(3, 6)}, {0: Span(60, 100)})
+
+
 def test_what_an_empty_topic_got_and_lost_again_is_a_loss() -> None:
     head = plan(Heads(), topic(p0=(0, 0)), name="p").heads
     assert head == Heads("id-1", {0: 0})
@@ -71,7 +97,7 @@ def test_a_plan_covers_the_drained_topic_and_the_own_one() -> None:
     planned = plan(Heads(), topic(p0=(0, 2)), name="p", drained=older(p0=(3, 9), p1=(0, 4)))
     assert planned.spans == {0: Span(0, 2)}
     assert planned.drained == {0: Span(3, 9), 1: Span(0, 4)}
-    assert planned.heads == Heads("id-1", {0: 2, -1: 9, -2: 4}, "id-0")
+    assert planned.heads == Heads("id-1", {0: 2, -1: 9, -2: 4}, "id-0", first={-1: 3})
 
 
 def test_late_records_of_a_drained_topic_still_count() -> None:

@@ -39,6 +39,7 @@ def accept_loss(
     """
     if not why.strip():
         raise typer.BadParameter("say what happened", param_hint="--why")
+    by = by or _user()
     declared, console = feeds.named(feed, Settings().schemas), Console(soft_wrap=True, highlight=False)
     agreed = None
     # Another who commits to the archive meanwhile makes us look again, and ask again where the loss is another one.
@@ -49,10 +50,17 @@ def accept_loss(
                 print(f"feed {declared.name}: nothing was accepted, and it stays stopped")
                 sys.exit(1)
             agreed = lost.places
-        if _accepted(lost, by=by or getpass.getuser(), why=why.strip()):
+        if _accepted(lost, by=by, why=why.strip()):
             print(f"feed {declared.name}: accepted; its next run goes on. See: headrace losses {declared.name}")
             return
     print(f"feed {declared.name}: nothing is lost, and nothing was done")
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError) as error:  # a container's user may have no name
+        raise typer.BadParameter("say who you are: this machine's user has no name", param_hint="--by") from error
 
 
 def _find(feed: Feed) -> "Lost | None":

@@ -2,11 +2,11 @@
 
 import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from headrace.errors import RecordsLost, TopicError, TopicMissing
 from headrace.feed import Feed
-from headrace.heads import Heads
+from headrace.heads import Heads, mirrored
 from headrace.kafka import topic
 from headrace.kafka.span import Span
 from headrace.kafka.topic import Config, Topic
@@ -28,7 +28,25 @@ class Plan:
     @property
     def records(self) -> int:
         """How many there are at most: holes count too."""
-        return sum(len(span) for spans in (self.spans, self.drained) for span in spans.values())
+        return _count(self.spans) + _count(self.drained)
+
+    def reaching(self, own: Mapping[int, int], drained: Mapping[int, int]) -> "Plan":
+        """The plan as far as these offsets, by the topics' own partition numbers."""
+        next_ = {**self.heads.next, **own, **{mirrored(number): offset for number, offset in drained.items()}}
+        return replace(
+            self,
+            spans=_until(self.spans, own),
+            drained=_until(self.drained, drained),
+            heads=replace(self.heads, next=next_),
+        )
+
+    def limited(self, records: int) -> "Plan":
+        """At most about so many records of it, the drained topic's before any of the own one: the next plan goes on."""
+        if self.records <= records:
+            return self
+        drained = _shared(self.drained, records)
+        left = records - _count(_until(self.drained, drained)) if drained == _ends(self.drained) else 0
+        return self.reaching(_shared(self.spans, left), drained)
 
 
 def topics(feed: Feed, head: Heads, *, kafka: Config) -> tuple[Topic, Topic | None]:
@@ -77,10 +95,10 @@ def plan(
         if each is not None and (missing := lost(part, each)):
             raise RecordsLost(lost_message(each.name, missing, feed=feed))
     spans, old_spans = _spans(head.own, found), dict[int, Span]()
-    own = Heads(found.id, _ends(spans))
+    own = _reached(head.own, found, spans)
     if drained is not None:
         old_spans = _spans(old, drained)
-        old = Heads(drained.id, _ends(old_spans))
+        old = _reached(old, drained, old_spans)
     return Plan(name, _unread(spans), Heads.joined(own, old), drained=_unread(old_spans))
 
 
@@ -125,8 +143,30 @@ def _spans(head: Heads, found: Topic) -> dict[int, Span]:
     }
 
 
+def _reached(head: Heads, found: Topic, spans: Mapping[int, Span]) -> Heads:
+    """One topic's heads after its spans; the archive begins where the first of all extracts did."""
+    begins = {number: span.first for number, span in spans.items() if span.first}
+    return Heads(found.id, _ends(spans), first=head.first if head.topic_id == found.id else begins)
+
+
 def _ends(spans: Mapping[int, Span]) -> dict[int, int]:
     return {number: span.next for number, span in spans.items()}
+
+
+def _count(spans: Mapping[int, Span]) -> int:
+    return sum(len(span) for span in spans.values())
+
+
+def _until(spans: Mapping[int, Span], reached: Mapping[int, int]) -> dict[int, Span]:
+    return _unread({number: Span(span.first, reached.get(number, span.next)) for number, span in spans.items()})
+
+
+def _shared(spans: Mapping[int, Span], records: int) -> dict[int, int]:
+    """Where each span ends if all together hold so many records, each the same part of its own."""
+    count = _count(spans)
+    if count <= records:
+        return _ends(spans)
+    return {number: span.first + len(span) * records // count for number, span in spans.items()}
 
 
 def _unread(spans: Mapping[int, Span]) -> dict[int, Span]:

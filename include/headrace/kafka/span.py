@@ -2,7 +2,7 @@
 
 import gc
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import compress
@@ -48,36 +48,65 @@ class Span:
         return self.next - self.first
 
 
+IsOver = Callable[[], bool]
+"""Whether time is up."""
+
+
+def never() -> bool:
+    return False
+
+
 def read(config: Config, topic: str, *, spans: Mapping[int, Span]) -> Iterator[pa.RecordBatch]:
-    """The records of the spans in envelope batches, each partition's in the order of offsets.
+    """All records of the spans."""
+    return iter(Reading(config, topic, spans=spans))
 
-    Holes (compaction, transaction markers) are passed over, so fewer records than `next - first` may come.
+
+class Reading:
+    """The records of spans in envelope batches, each partition's in the order of offsets.
+
+    Holes (compaction, transaction markers) are passed over, so fewer records than `next - first` may come. No batch is
+    begun once `is_over`; `reached` tells how far each span was read.
     """
-    consumer = Consumer(
-        {
-            **FETCHING,
-            **config,
-            "group.id": "headrace.span",
-            "enable.auto.commit": False,
-            "enable.auto.offset.store": False,
-            "auto.offset.reset": "error",
-            "isolation.level": "read_committed",
-            "enable.partition.eof": True,
-            # Brokers send what their disks hold without a look at it, and the Java client checks it by default.
-            "check.crcs": True,
-        }
-    )
-    try:
-        consumer.assign([TopicPartition(topic, number, span.first) for number, span in spans.items()])
-        yield from _batches(consumer, topic, spans=spans)
-    finally:
-        consumer.close()
+
+    def __init__(self, config: Config, topic: str, *, spans: Mapping[int, Span], is_over: IsOver = never) -> None:
+        self._config, self._topic, self._spans, self._is_over = config, topic, spans, is_over
+        self._ends = _Ends(spans)
+
+    @property
+    def reached(self) -> dict[int, int]:
+        """By partition, the offset below which everything was read."""
+        return {number: int(self._ends.reached[number]) for number in self._spans}
+
+    @property
+    def is_short(self) -> bool:
+        """Whether time was up before the last span's end."""
+        return bool(self._ends.open)
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        consumer = Consumer(
+            {
+                **FETCHING,
+                **self._config,
+                "group.id": "headrace.span",
+                "enable.auto.commit": False,
+                "enable.auto.offset.store": False,
+                "auto.offset.reset": "error",
+                "isolation.level": "read_committed",
+                "enable.partition.eof": True,
+                # Brokers send what their disks hold without a look at it, and the Java client checks it by default.
+                "check.crcs": True,
+            }
+        )
+        try:
+            consumer.assign([TopicPartition(self._topic, number, span.first) for number, span in self._spans.items()])
+            yield from _batches(consumer, self._topic, ends=self._ends, is_over=self._is_over)
+        finally:
+            consumer.close()
 
 
-def _batches(consumer: Consumer, topic: str, *, spans: Mapping[int, Span]) -> Iterator[pa.RecordBatch]:
-    ends = _Ends(spans)
+def _batches(consumer: Consumer, topic: str, *, ends: "_Ends", is_over: IsOver) -> Iterator[pa.RecordBatch]:
     heard, wanted = time.monotonic(), BATCH
-    while ends.open:
+    while ends.open and not is_over():
         with _garbage_kept():
             batch, ended = ends.within(consumer.consume(wanted, timeout=POLL_S))
         if ended or batch is not None:
@@ -108,14 +137,15 @@ def _garbage_kept() -> Iterator[None]:
 
 
 class _Ends:
-    """Where each span ends, to tell what of the consumed messages belongs to them."""
+    """Where each span ends, to tell what of the consumed messages belongs to them, and how far each was read."""
 
     def __init__(self, spans: Mapping[int, Span]) -> None:
         self.open = set(spans)
         # By partition number; none of a partition that was not asked for, or was read to its end, is wanted.
         self._next = np.full(max(spans, default=-1) + 1, -1, np.int64)
+        self.reached = np.full(len(self._next), -1, np.int64)
         for number, span in spans.items():
-            self._next[number] = span.next
+            self._next[number], self.reached[number] = span.next, span.first
 
     def within(self, messages: list[Message]) -> tuple[pa.RecordBatch | None, set[int]]:
         """The messages that lie in their spans, and the partitions whose span has now been read to its end."""
@@ -136,6 +166,8 @@ class _Ends:
             if messages:
                 batch = envelopes.batch(messages, partitions=partitions, offsets=offsets)
         ended = {number for number in self.open if reached[number] >= self._next[number]}
+        read = list(self.open)
+        self.reached[read] = np.minimum(np.maximum(self.reached[read], reached[read]), self._next[read])
         self.open -= ended
         self._next[list(ended)] = -1
         return batch, ended

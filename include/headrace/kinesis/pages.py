@@ -47,7 +47,9 @@ class Pages:
         return any(not position.is_done(self.plan.stream.at) for position in self.positions.values())
 
     def __iter__(self) -> Iterator[Page]:
-        waiting, running = list(self.positions), dict[Future[Page], int]()
+        # Those that are furthest behind come first: else a run that meets its bounds would never get to the others.
+        waiting = sorted(self.positions, key=lambda number: self.plan.before(number).until)
+        running = dict[Future[Page], int]()
         with ThreadPoolExecutor(THREADS) as pool:
             try:
                 while True:

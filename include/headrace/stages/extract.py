@@ -1,8 +1,13 @@
-"""Extract: copy what is new in a topic, and in the one it drains, byte for byte; one commit adds files and heads."""
+"""Extract: copy what is new in a topic, and in the one it drains, byte for byte; one commit adds files and heads.
+
+However much has piled up, a run commits: it reads for at most half of the time that it may take, or by Spark at most so
+many records, and its heads say how far it came. The next run goes on there.
+"""
 
 import logging
+import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -16,16 +21,22 @@ from headrace.filing import Limits
 from headrace.heads import Heads
 from headrace.kafka import span, topic
 from headrace.kafka.plan import Plan, confirm, plan, topics
-from headrace.kafka.topic import Config
+from headrace.kafka.span import IsOver, never
+from headrace.kafka.topic import Config, Topic
 from headrace.lake import Lake, heads_of
 from headrace.placing import mirrored_batch
 from headrace.stages import cluster as clusters
 from headrace.stages.cluster import Cluster
 
-__all__ = ["Extracted", "Limits", "extract", "read"]
+__all__ = ["Extracted", "Limits", "PlanReading", "extract"]
 
 STARTS = 3
 """How often an extract begins while others commit before it; then the task's own retry may go on."""
+SPARK_RECORDS = 200_000_000
+"""The most that one run lets Spark read: a job that is ended by the run's time limit leaves nothing."""
+
+Clock = Callable[[], float]
+"""Seconds that only ever grow; tests let it run ahead."""
 
 log = logging.getLogger(__name__)
 
@@ -40,11 +51,19 @@ class Extracted:
 
 
 @away.tells
-def extract(feed: Feed, *, lake: Lake, kafka: Config, limits: Limits, cluster: Cluster | None = None) -> Extracted:
+def extract(
+    feed: Feed,
+    *,
+    lake: Lake,
+    kafka: Config,
+    limits: Limits,
+    cluster: Cluster | None = None,
+    clock: Clock = time.monotonic,
+) -> Extracted:
     """Plan, read exactly the plan, write the files, commit them with the heads; from the new heads if others did."""
     for left in reversed(range(STARTS)):
         try:
-            return _extract(feed, lake=lake, kafka=kafka, limits=limits, cluster=cluster)
+            return _extract(feed, lake=lake, kafka=kafka, limits=limits, cluster=cluster, clock=clock)
         except MovedError as moved:
             if not left:
                 raise
@@ -56,7 +75,9 @@ def extract(feed: Feed, *, lake: Lake, kafka: Config, limits: Limits, cluster: C
     raise AssertionError("the last start returns or raises")
 
 
-def _extract(feed: Feed, *, lake: Lake, kafka: Config, limits: Limits, cluster: Cluster | None) -> Extracted:
+def _extract(
+    feed: Feed, *, lake: Lake, kafka: Config, limits: Limits, cluster: Cluster | None, clock: Clock
+) -> Extracted:
     table = archive_of(feed, lake)
     head = heads_of(table)
     losses.remind(table, feed=feed.name)
@@ -64,29 +85,65 @@ def _extract(feed: Feed, *, lake: Lake, kafka: Config, limits: Limits, cluster: 
     name = layout.plan(feed.name, nonce=uuid.uuid4().hex)
     planned = plan(head, found, name=name, ordered=feed.ordered, drained=drained, feed=feed.name)
     # The first of all commits even when it finds nothing: what the broker deletes from then on is a loss.
-    if planned.heads == head:
-        return Extracted(0, 0, head)
     drains = drained.name if drained else None
+    by_spark = cluster is not None and planned.records >= cluster.records
+    if by_spark:
+        planned = planned.limited(SPARK_RECORDS)
+    if planned.heads == head:
+        # An earlier run may have died before it told, and Kafka forgets a group that is not told anything for a week.
+        _show_progress(feed, head, kafka=kafka, drains=drains)
+        return Extracted(0, 0, head)
     below = {number: offset for number, offset in planned.heads.next.items() if number < 0}
-    archive = Archive(lake, table, feed.topic, drains, below, duration.parse(feed.declaration.runs.time_limit))
+    time_limit = duration.parse(feed.declaration.runs.time_limit)
+    archive = Archive(lake, table, feed.topic, drains, below, time_limit)
     files = None
-    if cluster and planned.records >= cluster.records:
+    if cluster and by_spark:
         files = clusters.read(feed, archive, planned, limits=limits, cluster=cluster)
     if files is None:
-        batches = read(kafka, planned, own=feed.topic, drains=drains)
-        files = archive.file(batches, plan=planned.name, limits=limits)
+        until = clock() + time_limit.total_seconds() / 2
+        reading = PlanReading(kafka, planned, feed.topic, drains, lambda: clock() > until)
+        files = archive.file(reading, plan=planned.name, limits=limits)
+        planned = reading.plan
+    _tell_rest(feed, planned, found, drained)
     confirm(kafka, [each for each, spans in ((found, planned.spans), (drained, planned.drained)) if each and spans])
     archive.commit(files, head=planned.heads)
     _show_progress(feed, planned.heads, kafka=kafka, drains=drains)
     return Extracted(sum(file.record_count for file in files), len(files), planned.heads)
 
 
-def read(kafka: Config, planned: Plan, *, own: str, drains: str | None) -> Iterator[pa.RecordBatch]:
-    """The older topic to its end, then the own one; nothing of either counts before the one commit of both."""
-    if drains is not None and planned.drained:
-        yield from map(mirrored_batch, span.read(kafka, drains, spans=planned.drained))
-    if planned.spans:
-        yield from span.read(kafka, own, spans=planned.spans)
+@dataclass
+class PlanReading:
+    """A plan in the task: the older topic to its end, then the own one, until time is up; `plan` is what was read.
+
+    Nothing of either counts before the one commit of both.
+    """
+
+    kafka: Config
+    plan: Plan
+    own: str
+    drains: str | None
+    is_over: IsOver = never
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        planned = self.plan
+        old = span.Reading(self.kafka, self.drains or "", spans=planned.drained, is_over=self.is_over)
+        if planned.drained:
+            yield from map(mirrored_batch, old)
+        # What the own topic's records follow in the older one is noted with them: that must be archived too.
+        new = span.Reading(self.kafka, self.own, spans=planned.spans, is_over=self.is_over)
+        if planned.spans and not old.is_short:
+            yield from new
+        self.plan = planned.reaching(new.reached, old.reached)
+
+
+def _tell_rest(feed: Feed, planned: Plan, own: Topic, drained: Topic | None) -> None:
+    left = _beyond(planned.heads.own, own) + (_beyond(planned.heads.drained, drained) if drained else 0)
+    if left:
+        log.info("feed %s: up to %d records are left for the next run", feed.name, left)
+
+
+def _beyond(head: Heads, found: Topic) -> int:
+    return sum(reach.end - head.of(number) for number, reach in found.partitions.items())
 
 
 def _show_progress(feed: Feed, head: Heads, *, kafka: Config, drains: str | None) -> None:

@@ -78,7 +78,7 @@ def verify(feed: Feed, *, lake: Lake, kafka: Config, progress: Progress | None =
     steps = _Steps(progress or (lambda *_: None), length)
     accounts = [
         _Partition(lake, kafka, sources[number < 0], table=table, losses=losses, steps=steps).verify(
-            number, head=head.of(number), files=files.get(number, [])
+            number, head=head, files=files.get(number, [])
         )
         for number in numbers
     ]
@@ -162,18 +162,21 @@ class _Partition:
     waiting: Imprints = NOTHING
     account: Account = field(default_factory=lambda: Account("", 0))
     reached: int | None = None
-    """Everything below is compared; None before the first record, where nobody knows which that should be."""
+    """Everything below is compared; None where no extract has begun, so that nothing is promised."""
 
-    def verify(self, number: int, *, head: int, files: list[Claim]) -> Account:
-        reach = self.source.reach(_own(number))
-        self.account = Account(self.source.name, number, reach, head)
+    def verify(self, number: int, *, head: Heads, files: list[Claim]) -> Account:
+        reach, next_ = self.source.reach(_own(number)), head.of(number)
+        self.account = Account(self.source.name, number, reach, next_)
         self.files = deque(sorted(files, key=lambda each: (each.first, each.last)))
-        self.reached = 0 if self.source.dense else None
+        begun = bool(head.drained_id if number < 0 else head.topic_id)
+        self.reached = head.first.get(number, 0) if begun else None
         self._known_losses()
         start, end = reach or (ENDLESS, 0)
-        self._gone(min(start, head))
-        self._held(min(end, head))
-        self._rest(head)
+        self._gone(min(start, next_))
+        if begun and reach and next_ < start:
+            self.account.find("deleted", [(next_, start)])
+        self._held(min(end, next_))
+        self._rest(next_)
         return self.account
 
     def _known_losses(self) -> None:
