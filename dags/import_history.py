@@ -1,6 +1,7 @@
 """Import history into a feed's topic, from Airflow's UI: trigger it and fill in the form.
 
-The same as `headrace import`, with the same safety: run it again with the same form and it goes on where it stopped.
+The same as `headrace import`, with the same safety: run it again with the same form and it goes on where it stopped. A
+dry run only looks; a discard gives up what was begun and not finished.
 """
 
 import json
@@ -25,15 +26,17 @@ def optional(title: str, description: str, **schema: Any) -> Param:
 @task(task_id="import", retries=2, retry_delay=timedelta(seconds=30), execution_timeout=timedelta(hours=12))
 @edge
 def import_history() -> dict[str, Any]:
-    """Import what the form says; rows that were rejected fail the task, after all others are in the topic."""
+    """Do what the form says; rows that were rejected fail the task, after all others are in the topic."""
     import time
+    from pathlib import Path
 
     from headrace import feed as feeds
     from headrace.airflow import history
     from headrace.errors import HistoryError
     from headrace.settings import Settings
 
-    form = get_current_context()["params"]
+    context = get_current_context()
+    form = context["params"]
     request = history.Request(
         feed=feeds.named(form["feed"], Settings().schemas),
         source=form["source"],
@@ -50,7 +53,12 @@ def import_history() -> dict[str, Any]:
         partitioner=form["partitioner"],
         strict=form["strict"],
         again=form["again"],
+        scratch=Path(form["scratch"]) if form["scratch"] else None,
     )
+    if form["discard"]:
+        return _logged("discard", {"removed": history.discard(request)})
+    if form["dry_run"]:
+        return _logged("dry run", history.told(history.preview(request)))
     told = {"at": 0.0}
 
     def progress(phase: str, done: int, total: int | None) -> None:
@@ -58,15 +66,20 @@ def import_history() -> dict[str, Any]:
             told["at"] = time.monotonic()
             log.info("feed %s: %s %d of %s", request.feed.name, phase, done, total or "?")
 
-    report = history.run(request, progress=progress)
-    log.info("import: %s", report.model_dump_json())
+    # A retry goes on where the first try stopped, also one that was to import once more.
+    report = history.run(request, progress=progress, wish=context["run_id"])
+    done = _logged("import", json.loads(report.model_dump_json()))
     if report.rejected:
         counts = ", ".join(f"{fault} {count:,}" for fault, count in report.rejected.items())
         raise HistoryError(
             f"feed {report.feed}: {report.published:,} rows are in the topic, but some were rejected: {counts}. "
             f"Where each is, and why: {report.rejected_at}"
         )
-    done: dict[str, Any] = json.loads(report.model_dump_json())
+    return done
+
+
+def _logged(what: str, done: dict[str, Any]) -> dict[str, Any]:
+    log.info("%s: %s", what, json.dumps(done))
     return done
 
 
@@ -88,7 +101,11 @@ def import_history() -> dict[str, Any]:
             description="postgres:CONNECTION/schema.table, postgres:CONNECTION with a query, s3://bucket/*.parquet, "
             "or a path on the worker.",
         ),
-        "query": optional("Query", "What to ask the database, instead of a table.", format="multiline"),
+        "query": optional(
+            "Query",
+            "What to ask the database, instead of a table. Its text stays in Airflow's database: name nobody in it.",
+            format="multiline",
+        ),
         "map": Param(
             {},
             type=["object", "null"],
@@ -130,6 +147,19 @@ def import_history() -> dict[str, Any]:
         ),
         "strict": Param(False, type="boolean", title="Strict", description="Stop at the first row that is no record."),
         "again": Param(False, type="boolean", title="Again", description="Import once more what was imported already."),
+        "scratch": optional("Scratch", "A folder of the worker with room to sort in."),
+        "dry_run": Param(
+            False,
+            type="boolean",
+            title="Dry run",
+            description="Only tell what would be done, and what is wrong in the first rows.",
+        ),
+        "discard": Param(
+            False,
+            type="boolean",
+            title="Discard",
+            description="Give up what was begun and not finished: remove what is staged.",
+        ),
     },
 )
 def history_import() -> None:

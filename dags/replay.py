@@ -53,6 +53,8 @@ def send() -> dict[str, Any]:
     partitions = [int(text) for text in form.pop("partitions") or ()]
     request = replay.Request(**form, **lists, partitions=partitions)
     planned = replay.plan(request)
+    for caution in replay.cautions(planned):
+        log.warning(caution)
     if dry_run:
         tally = replay.survey(planned)
     else:
@@ -85,8 +87,8 @@ def send() -> dict[str, Any]:
         "partitions": listed("Partitions", "One number a line; all if none.", pattern="^[0-9]+$"),
         "keys": listed(
             "Keys",
-            "Kafka keys as text, one a line. They would stay in Airflow's database for as long as the run does: where "
-            "keys are personal, name offsets, or use headrace replay --keys-file.",
+            "Kafka keys as text, or their bytes as hex:00ff, one a line. They would stay in Airflow's database for as "
+            "long as the run does: where keys are personal, name offsets, or use headrace replay --keys-file.",
         ),
         "quarantine": switch("Quarantine", "Only what lies in quarantine, after its cause was mended."),
         "reason": optional("Reason", "Only what lies there for this reason, such as unknown_id."),
@@ -96,6 +98,7 @@ def send() -> dict[str, Any]:
         "rate": number("Rate", "At most so many records a second."),
         "bytes_rate": number("Rate in bytes", "At most so many bytes a second."),
         "again": switch("Again", "From the beginning, though some of it was sent before."),
+        "anyway": switch("Anyway", "Send though the own topic is compacted or deletes records this old."),
     },
 )
 def replay() -> None:

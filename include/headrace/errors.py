@@ -18,6 +18,7 @@ HeadraceError
 ├── SparkFailed          Spark did not bring a job to its end                  (a retry helps)
 ├── PlanExpired          a plan is older than a run may be: plan again         (a retry helps)
 ├── DeliveryError        records could not be published: it goes on later      (a retry helps)
+│   ├── DeliveryRefused  the topic does not take a record: change the topic
 │   └── DeliveryFenced   the same delivery was started somewhere else
 ├── SliceError           a slice of an archive is not told so that it can be found
 ├── ForgedError          a record's provenance is not signed with our key
@@ -119,6 +120,12 @@ class DeliveryError(HeadraceError):
     """A batch of records could not be published; started again, the delivery goes on where it stopped."""
 
     retry = True
+
+
+class DeliveryRefused(DeliveryError):
+    """The topic, as it is set, does not take a record; once it does, the delivery goes on where it stopped."""
+
+    retry = False
 
 
 class DeliveryFenced(DeliveryError):

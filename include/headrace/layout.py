@@ -50,9 +50,14 @@ def archive_key(topic: str, partition: int, *, hour: datetime | None, first: int
     return f"{topic}/{partition}/{filed}/{first:020d}-{last:020d}-{plan}.parquet"
 
 
+def imports_location(lake: str, feed: str) -> str:
+    """Where a feed's imports of history keep what they have staged."""
+    return "/".join([lake.rstrip("/"), "import", feed])
+
+
 def import_location(lake: str, feed: str, import_id: str) -> str:
-    """Where an import of history keeps what it has staged."""
-    return "/".join([lake.rstrip("/"), "import", feed, import_id])
+    """Where one of them does."""
+    return f"{imports_location(lake, feed)}/{import_id}"
 
 
 def plan(feed: str, *, nonce: str) -> str:

@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cached_property
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -17,9 +18,15 @@ from headrace.heads import mirrored
 
 OFFSETS = re.compile(r"(\d+):(\d+)-(\d+)")
 MILLISECONDS = re.compile(r"\d{12,}")
+LARGEST = 2**63 - 1
+"""Offsets and timestamps have 64 bits, with a sign, in Kafka and in the archive."""
 
 Spans = Mapping[int, tuple[tuple[int, int], ...]]
-Place = tuple[int, int]
+Offsets = npt.NDArray[np.int64]
+
+
+HEX = "hex:"
+"""How a key begins that is typed as its bytes."""
 
 
 @dataclass(frozen=True)
@@ -39,18 +46,23 @@ class Slice:
     """The drained topic's records instead of the own topic's."""
     quarantine: str | None = None
     """What lies in quarantine for this reason; empty for any."""
-    places: frozenset[Place] = frozenset()
-    """Where that lies, by the archive's numbers."""
+    places: Mapping[int, Offsets] = field(default_factory=dict, repr=False, compare=False)
+    """Where that lies: ascending offsets, by the archive's partition numbers. There may be millions."""
 
-    def at(self, places: Iterable[Place]) -> "Slice":
-        return replace(self, places=frozenset(places))
+    def at(self, partitions: npt.NDArray[np.int32], offsets: Offsets) -> "Slice":
+        """The slice at these places alone."""
+        order = np.lexsort((offsets, partitions))
+        numbers, starts = np.unique(partitions[order], return_index=True)
+        parts = np.split(offsets[order], starts[1:])
+        return replace(self, places=dict(zip(numbers.tolist(), parts, strict=False)))  # without places, one empty part
 
-    def identity(self, *, feed: str, topic_id: str, to: str, secret: bytes) -> str:
+    def identity(self, *, feed: str, topic_id: str, to: str, same_partitions: bool, secret: bytes) -> str:
         """The same for the same slice to the same place, and nothing that a key could be guessed from."""
         told = {
             "feed": feed,
             "topic_id": topic_id,
             "to": to,
+            "same_partitions": same_partitions,
             "since": self.since,
             "until": self.until,
             "offsets": {str(number): sorted(spans) for number, spans in sorted(self.offsets.items())},
@@ -69,7 +81,7 @@ class Slice:
         return (
             (not self.partitions or number in self.partitions)
             and (not self.offsets or number in self.offsets)
-            and (not self._by_place or partition in self._by_partition)
+            and (not self._by_place or partition in self.places)
         )
 
     def may_hold(self, partition: int, *, offsets: tuple[int, int], times: tuple[int | None, int | None]) -> bool:
@@ -82,6 +94,7 @@ class Slice:
             and (not spans or any(first <= high and next_ > low for first, next_ in spans))
             and (self.since is None or late is None or late >= self.since)
             and (self.until is None or early is None or early < self.until)
+            and (not self._by_place or _any_within(self.places[partition], low, high))
         )
 
     def has(self, partition: int, offset: int, *, timestamp: int | None, key: bytes | None) -> bool:
@@ -93,7 +106,7 @@ class Slice:
             and (self.since is None or (timestamp is not None and timestamp >= self.since))
             and (self.until is None or (timestamp is not None and timestamp < self.until))
             and (not self.keys or key in self.keys)
-            and (not self._by_place or (partition, offset) in self.places)
+            and (not self._by_place or _any_within(self.places[partition], offset, offset))
         )
 
     def mask(self, batch: pa.RecordBatch, partition: int) -> pa.Array:
@@ -114,7 +127,7 @@ class Slice:
             keys = pa.array(sorted(self.keys), batch["key"].type)
             meant = pc.and_(meant, pc.is_in(batch["key"], keys))
         if self._by_place:
-            meant = pc.and_(meant, pc.is_in(offset, self._by_partition[partition]))
+            meant = pc.and_(meant, pa.array(_are_among(self.places[partition], offset.to_numpy())))
         return meant
 
     @property
@@ -125,17 +138,21 @@ class Slice:
     def _by_place(self) -> bool:
         return self.quarantine is not None
 
-    @cached_property
-    def _by_partition(self) -> dict[int, pa.Array]:
-        found: dict[int, list[int]] = {}
-        for partition, offset in self.places:
-            found.setdefault(partition, []).append(offset)
-        return {partition: pa.array(sorted(offsets), pa.int64()) for partition, offsets in found.items()}
-
 
 def kafka_number(partition: int) -> int:
     """The number that Kafka has for a partition of the archive, whichever topic it is of."""
     return mirrored(partition) if partition < 0 else partition
+
+
+def _any_within(places: Offsets, low: int, high: int) -> bool:
+    """Whether any place lies between two offsets, both meant."""
+    return bool(np.searchsorted(places, low) < np.searchsorted(places, high, side="right"))
+
+
+def _are_among(places: Offsets, offsets: Offsets) -> npt.NDArray[np.bool_]:
+    """Which of the offsets are places, of which there is at least one."""
+    nearest = np.minimum(np.searchsorted(places, offsets), len(places) - 1)
+    return np.equal(places[nearest], offsets)
 
 
 def spans(texts: Iterable[str]) -> dict[int, tuple[tuple[int, int], ...]]:
@@ -148,8 +165,20 @@ def spans(texts: Iterable[str]) -> dict[int, tuple[tuple[int, int], ...]]:
         partition, first, last = (int(group) for group in match.groups())
         if last < first:
             raise SliceError(f'offsets "{text}" end before they begin. The first offset comes first.')
+        if last >= LARGEST:
+            raise SliceError(f'offsets "{text}" end beyond any that Kafka has. The largest is {LARGEST - 1}.')
         found[partition] = (*found.get(partition, ()), (first, last + 1))
     return found
+
+
+def key(text: str) -> bytes:
+    """A Kafka key as it is typed: its text, or `hex:` and its bytes."""
+    if not text.startswith(HEX):
+        return text.encode()
+    try:
+        return bytes.fromhex(text.removeprefix(HEX))
+    except ValueError:  # not quoted: a key may be personal
+        raise SliceError(f"after {HEX} a key is told in pairs of hexadecimal digits, such as {HEX}00ff.") from None
 
 
 def moment(text: str | None) -> int | None:
@@ -157,7 +186,7 @@ def moment(text: str | None) -> int | None:
     if text is None or not text.strip():
         return None
     if MILLISECONDS.fullmatch(text.strip()):
-        return int(text)
+        return _timestamp(text)
     try:
         told = datetime.fromisoformat(text.strip())
     except ValueError as error:
@@ -166,3 +195,9 @@ def moment(text: str | None) -> int | None:
         ) from error
     aware = told if told.tzinfo else told.replace(tzinfo=UTC)
     return round(aware.timestamp() * 1000)
+
+
+def _timestamp(text: str) -> int:
+    if (told := int(text)) > LARGEST:
+        raise SliceError(f'time "{text}" is later than any that Kafka has. In milliseconds, {LARGEST} is the last.')
+    return told

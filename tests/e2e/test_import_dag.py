@@ -72,3 +72,17 @@ def test_a_form_without_a_feed_or_with_a_wrong_rate_is_refused_at_once(airflow: 
     for wrong in ({"source": "a.csv"}, {"feed": "orders", "source": "a.csv", "source_rate": -1}):
         answer = airflow.post("/api/v2/dags/import/dagRuns", json={"logical_date": None, "conf": wrong})
         assert answer.status_code == httpx.codes.BAD_REQUEST
+
+
+def test_the_form_looks_without_importing_and_gives_up_what_was_begun(
+    airflow: httpx.Client, feed: str, tmp_path: Path
+) -> None:
+    (tmp_path / "some.jsonl").write_text('{"id": 1, "word": "w"}\n{"id": 2, "word": 1.5}\n')
+    form = {"feed": feed, "source": str(tmp_path / "some.jsonl"), "scratch": str(tmp_path)}
+    state, log = run(airflow, {**form, "dry_run": True})
+    assert state == "success", log
+    assert "no text" in log
+    assert ends(feed) == 0
+    state, log = run(airflow, {**form, "discard": True})
+    assert state == "success", log
+    assert ends(feed) == 0

@@ -15,8 +15,10 @@ from workshop import Workshop
 from headrace import layout, storage
 from headrace.errors import HeadraceError, ServiceAway, ServiceRefused, TopicSilent
 from headrace.kafka import span, topic
+from headrace.kafka.pace import Rate
 from headrace.lake import heads_of
-from headrace.stages import extract, loss
+from headrace.slice import Slice
+from headrace.stages import extract, loss, replay
 
 Make = Callable[..., Workshop]
 
@@ -135,6 +137,23 @@ def test_a_file_whose_answer_was_lost_is_known_as_our_own(s3: tuple[Workshop, Fo
     assert shop.extract().records == 10
     assert [answer and answer[0].status_code for answer in answers] == [None, 412], "it was there already"
     assert archived(shop) == list(range(20))
+
+
+def test_a_replay_without_s3_tells_that_it_goes_on_where_it_stopped(s3: tuple[Workshop, Forwarder]) -> None:
+    from headrace.airflow import connections
+
+    shop, forwarder = s3
+    planned = replay.plan(
+        shop.feed, lake=shop.lake, kafka=shop.kafka, slice_=Slice(), to=None, same_partitions=False,
+        signing=connections.signing_key(),
+    )  # fmt: skip
+    forwarder.cut()
+    with pytest.raises(ServiceAway) as raised:
+        replay.run(planned, lake=shop.lake, kafka=shop.kafka, now=0, rate=Rate())
+    kept = "What was committed before stays, and the next try goes on from there."
+    told(raised.value, service="S3 at", connection=layout.S3_CONNECTION, kept=kept)
+    forwarder.restore()
+    assert replay.run(planned, lake=shop.lake, kafka=shop.kafka, now=0, rate=Rate()).records == 10
 
 
 def test_a_catalog_that_is_away_is_told_by_its_address(catalog: tuple[Workshop, Forwarder]) -> None:

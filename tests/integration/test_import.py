@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,8 @@ import pyarrow as pa
 import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
 import pytest
+from botocore.exceptions import ClientError
+from confluent_kafka import OFFSET_END, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 from psycopg import sql
 from workshop import ORDER_FIELDS, Record, Workshop
@@ -30,9 +32,12 @@ from headrace import feed as feeds
 from headrace import layout, provenance
 from headrace.airflow import connections, history, registration
 from headrace.airflow.history import Request
-from headrace.errors import HistoryError, RegistryError, ServiceAway, SourceSilent
+from headrace.errors import HistoryError, RegistryError, ServiceAway, SourceSilent, TopicSilent
+from headrace.history import counting
+from headrace.history.staging import Begun, Staging
 from headrace.kafka import span, topic
 from headrace.kafka.span import Span
+from headrace.provenance import Origin
 from headrace.stages import history as stage
 
 Make = Callable[..., Workshop]
@@ -115,6 +120,17 @@ def staged(shop: Workshop) -> list[str]:
     return sorted(each["Key"].split("/", 3)[3] for each in found)
 
 
+def left(shop: Workshop) -> list[str]:
+    """What is staged, without the attempts' names."""
+    return [name.rpartition("/")[2] for name in staged(shop)]
+
+
+def stop(phase: str, done: int, total: int | None) -> None:
+    """Dies after the first transaction."""
+    if phase == "publish":
+        raise KeyboardInterrupt
+
+
 def test_a_table_enters_the_topic_once_in_key_order_signed_and_is_clean_row_by_row(workshop: Make, old: Old) -> None:
     shop = workshop()
     orders(old, 1000)
@@ -133,7 +149,7 @@ def test_a_table_enters_the_topic_once_in_key_order_signed_and_is_clean_row_by_r
     expected = old.run("select id, revision, status, price, email, created_at from TABLE order by id")
     names = ["id", "revision", "status", "price", "email", "created_at"]
     assert clean(shop) == sorted((dict(zip(names, row, strict=True)) for row in expected), key=str)
-    assert staged(shop) == ["begun.json", "manifest.json", "report.json"], "chunks are gone once they are published"
+    assert left(shop) == ["begun.json", "manifest.json", "report.json"], "chunks are gone once they are published"
 
 
 def test_importing_again_does_nothing_unless_asked_to(workshop: Make, old: Old) -> None:
@@ -419,6 +435,14 @@ def test_a_feed_that_is_not_registered_is_told_how_to_be(workshop: Make, old: Ol
         imported(shop, Request(changed, old.source))
 
 
+def configure(shop: Workshop, setting: str, value: str) -> None:
+    change = ConfigEntry(setting, value, incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(ResourceType.TOPIC, shop.feed.topic, incremental_configs=[change])
+    admin = AdminClient(dict(shop.kafka))
+    for answer in admin.incremental_alter_configs([resource]).values():
+        answer.result()
+
+
 def test_old_timestamps_are_refused_where_the_broker_would_delete_them(workshop: Make, old: Old) -> None:
     shop = workshop({"key": ["id"], "order": ["revision"], "topic": {"retention": "7d"}})
     orders(old, 5)
@@ -427,11 +451,7 @@ def test_old_timestamps_are_refused_where_the_broker_would_delete_them(workshop:
     with pytest.raises(HistoryError, match=r"oldest row is of 2019-05-01.*older than 7 days"):
         imported(shop, request)
     assert held(shop) == []
-    change = ConfigEntry("retention.ms", "-1", incremental_operation=AlterConfigOpType.SET)
-    resource = ConfigResource(ResourceType.TOPIC, shop.feed.topic, incremental_configs=[change])
-    admin = AdminClient(dict(shop.kafka))
-    for answer in admin.incremental_alter_configs([resource]).values():
-        answer.result()
+    configure(shop, "retention.ms", "-1")
     assert imported(shop, request).published == 5
     stamps = Counter(row["timestamp"] for row in held(shop))
     assert stamps == {int(NOW.timestamp() * 1000): 4, int(datetime(2019, 5, 1, tzinfo=UTC).timestamp() * 1000): 1}
@@ -541,11 +561,6 @@ def test_an_import_that_is_given_up_leaves_nothing_staged_and_a_new_one_misses_n
     shop = workshop()
     orders(old, 100)
     request = Request(shop.feed, old.source, rate=50)
-
-    def stop(phase: str, done: int, total: int | None) -> None:
-        if phase == "publish":
-            raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
         history.run(request, progress=stop)
     assert len(held(shop)) == 50
@@ -570,7 +585,377 @@ def test_chunks_of_an_import_that_died_after_its_report_go_with_the_next_run(
     monkeypatch.undo()
     assert attempts(shop)
     assert imported(shop, Request(shop.feed, old.source)).published == 10
-    assert staged(shop) == ["begun.json", "manifest.json", "report.json"]
+    assert left(shop) == ["begun.json", "manifest.json", "report.json"]
+
+
+# What the counts prove, and what they must not.
+
+
+def readable(shop: Workshop) -> bool:
+    """Whether readers of committed records see all there is."""
+    found = topic.describe(shop.kafka, shop.feed.topic)
+    return counting.ends(shop.kafka, found) == {number: reach.end for number, reach in found.partitions.items()}
+
+
+def delete_records(shop: Workshop) -> None:
+    """Do what a broker does when retention is over."""
+    until(lambda: readable(shop), what="all is committed")
+    numbers = topic.describe(shop.kafka, shop.feed.topic).partitions
+    places = [TopicPartition(shop.feed.topic, number, OFFSET_END) for number in numbers]
+    admin = AdminClient(dict(shop.kafka))  # kept until it has answered
+    for answer in admin.delete_records(places).values():
+        answer.result()
+
+
+@contextmanager
+def open_transaction(shop: Workshop) -> Iterator[None]:
+    """Another producer's, which keeps everybody from reading on."""
+    other = Producer({**shop.kafka, "transactional.id": f"other.{shop.feed.name}"})
+    other.init_transactions(30)
+    other.begin_transaction()
+    for number in topic.describe(shop.kafka, shop.feed.topic).partitions:
+        other.produce(shop.feed.topic, b"never committed", partition=number)
+    assert other.flush(30) == 0
+    yield
+    other.abort_transaction(30)
+
+
+def test_a_count_that_does_not_match_fails_the_import(workshop: Make, old: Old) -> None:
+    shop = workshop()
+    orders(old, 100)
+    request = Request(shop.feed, old.source)
+    import_id = f"{history._asked(request, schema_id=0).name}-1"
+
+    def plant(phase: str, done: int, total: int | None) -> None:
+        if phase == "publish":
+            shop.publish(Record(b"x", headers=[(provenance.IMPORT, f"unsigned:{import_id}".encode())]))
+
+    with pytest.raises(
+        HistoryError, match="of 100 rows 0 were rejected and 101 are in the topic, which does not match"
+    ):
+        history.run(request, progress=plant)
+
+
+def test_a_replayed_copy_is_not_counted_as_imported(workshop: Make, old: Old) -> None:
+    shop = workshop()
+    orders(old, 100)
+    copied: list[Any] = []
+
+    def copy(phase: str, done: int, total: int | None) -> None:
+        if phase == "publish" and not copied:
+            until(lambda: bool(held(shop)), what="the first are committed")
+            copied.append(row := held(shop)[0])
+            origin = provenance.replayed(
+                Origin("id", row["partition"], row["offset"]),
+                key=row["key"],
+                value=row["value"],
+                signing=connections.signing_key(),
+            )
+            headers = [*((each["name"], each["value"]) for each in row["headers"]), origin]
+            shop.publish(Record(row["value"], row["key"].decode(), row["partition"], headers))
+
+    report = history.run(Request(shop.feed, old.source, rate=50), progress=copy)
+    assert (report.published, report.proof) == (100, "topic")
+    assert len(held(shop)) == 101
+
+
+def test_anothers_open_transaction_holds_the_count_up_and_fails_nothing_for_good(
+    workshop: Make, old: Old, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = workshop()
+    orders(old, 100)
+    monkeypatch.setattr(counting, "PATIENCE_S", 1.0)
+    with open_transaction(shop):
+        with pytest.raises(TopicSilent, match="another producer keeps open") as error:
+            imported(shop, Request(shop.feed, old.source))
+        assert error.value.retry
+    assert imported(shop, Request(shop.feed, old.source)).proof == "topic"
+    assert keys(shop) == Counter(f"o{n}" for n in range(1, 101))
+
+
+def test_how_far_a_forgotten_delivery_came_is_not_guessed_behind_an_open_transaction(
+    workshop: Make, old: Old, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = workshop()
+    orders(old, 100)
+    request = Request(shop.feed, old.source, rate=50)
+    monkeypatch.setattr(counting, "PATIENCE_S", 1.0)
+    with open_transaction(shop):
+        with pytest.raises(KeyboardInterrupt):
+            history.run(request, progress=stop)
+        forget(shop)
+        with pytest.raises(TopicSilent, match="another producer keeps open"):
+            imported(shop, request)
+    assert imported(shop, request).proof == "topic"
+    assert keys(shop) == Counter(f"o{n}" for n in range(1, 101))
+
+
+def test_where_a_topic_is_compacted_what_was_acknowledged_counts(workshop: Make, old: Old) -> None:
+    shop = workshop({"key": ["id"], "order": ["revision"], "topic": {"compaction": True}})
+    orders(old, 10)
+    assert imported(shop, Request(shop.feed, old.source)).proof == "acknowledged"
+
+
+def test_records_that_are_archived_may_go_before_they_are_counted(workshop: Make, old: Old) -> None:
+    shop = workshop()
+    orders(old, 100)
+
+    def archive(phase: str, done: int, total: int | None) -> None:
+        if phase == "publish":
+            until(lambda: readable(shop), what="all is committed")
+            assert shop.extract().records == 100
+            delete_records(shop)
+
+    assert history.run(Request(shop.feed, old.source), progress=archive).proof == "acknowledged"
+
+
+def test_records_that_go_before_they_are_archived_fail_the_import(workshop: Make, old: Old) -> None:
+    shop = workshop()
+    orders(old, 100)
+    request = Request(shop.feed, old.source)
+
+    def lose(phase: str, done: int, total: int | None) -> None:
+        if phase == "publish":
+            delete_records(shop)
+
+    for progress in (lose, quiet):
+        with pytest.raises(HistoryError, match=r"the broker deleted records .* before they were archived"):
+            history.run(request, progress=progress)
+    history.discard(request)
+    assert imported(shop, request).proof == "topic"
+    assert keys(shop) == Counter(f"o{n}" for n in range(1, 101))
+
+
+def test_more_than_the_topic_keeps_is_refused_before_anything_is_staged(workshop: Make, old: Old) -> None:
+    shop = workshop()
+    orders(old, 1000)
+    configure(shop, "retention.bytes", "1000")
+    with pytest.raises(HistoryError, match=r"keeps 1,000 bytes .* Raise the topic's retention\.bytes"):
+        imported(shop, Request(shop.feed, old.source))
+    assert (held(shop), staged(shop)) == ([], [])
+    configure(shop, "retention.bytes", "-1")
+    assert imported(shop, Request(shop.feed, old.source)).published == 1000
+
+
+# Given up, and begun again.
+
+
+def test_a_discard_that_dies_half_way_costs_the_next_import_no_row(
+    workshop: Make, old: Old, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = workshop()
+    orders(old, 100)
+    request = Request(shop.feed, old.source, rate=50)
+    with pytest.raises(KeyboardInterrupt):
+        history.run(request, progress=stop)
+    delete, calls = Staging._delete, []
+
+    def dying(staging: Staging, keys: Sequence[str]) -> None:
+        if calls:
+            raise KeyboardInterrupt
+        calls.append(keys)
+        delete(staging, keys)
+
+    monkeypatch.setattr(Staging, "_delete", dying)
+    with pytest.raises(KeyboardInterrupt):
+        history.discard(request)
+    monkeypatch.undo()
+    assert left(shop) == ["00000.parquet", "begun.json"]
+    assert imported(shop, request).published == 100
+    assert set(keys(shop)) == {f"o{n}" for n in range(1, 101)}
+    assert len(held(shop)) == 150
+    assert left(shop) == ["begun.json", "manifest.json", "report.json"]
+
+
+def test_what_a_given_up_attempt_published_is_no_progress_of_the_next(workshop: Make, old: Old) -> None:
+    shop = workshop()
+    orders(old, 100)
+    request = Request(shop.feed, old.source, rate=50)
+    for is_given_up in (True, False):
+        with pytest.raises(KeyboardInterrupt):
+            history.run(request, progress=stop)
+        forget(shop)
+        if is_given_up:
+            history.discard(request)
+    assert imported(shop, request).published == 100
+    assert set(keys(shop)) == {f"o{n}" for n in range(1, 101)}
+    assert len(held(shop)) == 150
+
+
+def test_an_import_is_given_up_without_its_topic_and_its_sources_connection(
+    workshop: Make, old: Old, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = workshop()
+    orders(old, 100)
+    monkeypatch.setenv("AIRFLOW_CONN_OLD_SHOP", os.environ[f"AIRFLOW_CONN_{CONNECTION.upper()}"])
+    request = Request(shop.feed, f"postgres:old_shop/{old.name}", rate=50)
+    with pytest.raises(KeyboardInterrupt):
+        history.run(request, progress=stop)
+    monkeypatch.delenv("AIRFLOW_CONN_OLD_SHOP")
+    admin = AdminClient(dict(shop.kafka))  # kept until it has answered
+    for answer in admin.delete_topics([shop.feed.topic]).values():
+        answer.result()
+    assert history.discard(request) > 0
+    assert staged(shop) == []
+    missing = Request(shop.feed, "s3://old/orders/*.avro", aws_connection="no_such_connection")
+    assert history.discard(missing) == 0
+
+
+def test_given_up_while_it_stages_it_settles_nothing(workshop: Make, old: Old) -> None:
+    shop = workshop()
+    orders(old, 100)
+    request = Request(shop.feed, old.source)
+
+    def give_up(phase: str, done: int, total: int | None) -> None:
+        if phase == "stage":
+            assert history.discard(request) > 0
+
+    with pytest.raises(HistoryError, match="--discard while this ran"):
+        history.run(request, progress=give_up)
+    assert staged(shop) == []
+    assert imported(shop, request).published == 100
+
+
+def test_chunks_that_are_gone_are_told_as_given_up_unless_it_is_finished(workshop: Make, old: Old) -> None:
+    shop = workshop()
+    orders(old, 100)
+    request = Request(shop.feed, old.source, rate=50)
+    with pytest.raises(KeyboardInterrupt):
+        history.run(request, progress=stop)
+    staging = stage._staging(history._asked(request, schema_id=0), shop.lake)
+    staging.tidy(keep=[name for name in staged(shop) if name.endswith("begun.json")])
+    with pytest.raises(HistoryError, match="Give up what is left of it with --discard"):
+        imported(shop, request)
+    staging.tidy(keep=[])
+    for _ in range(2):
+        with pytest.raises(HistoryError, match="given up meanwhile with --discard"):
+            imported(shop, request)
+    assert history.discard(request) > 0
+    assert imported(shop, request).published == 100
+    with pytest.raises(HistoryError, match="has finished it"):
+        staging.read(staging.manifest().attempt, "00000.parquet")  # type: ignore[union-attr]
+
+
+def test_a_put_that_meets_anothers_is_tried_again(workshop: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop = workshop()
+    put, refused = shop.lake.s3.put_object, []
+
+    def conflicting(**given: Any) -> Any:
+        if len(refused) < 2:
+            refused.append(given["Key"])
+            answer = {
+                "Error": {"Code": "ConditionalRequestConflict"},
+                "ResponseMetadata": {"HTTPStatusCode": 409},
+            }
+            raise ClientError(answer, "PutObject")  # type: ignore[arg-type]
+        return put(**given)
+
+    monkeypatch.setattr(shop.lake.s3, "put_object", conflicting)
+    staging, begun = Staging(shop.lake, shop.feed.name, "conflict-1"), Begun(topic_id="t", ends={0: 1})
+    assert staging.begin("attempt", begun) == begun
+    assert len(refused) == 2
+    assert staging.begin("attempt", Begun(topic_id="another", ends={})) == begun
+
+
+def test_of_several_tries_of_one_wish_only_one_imports_once_more(workshop: Make, old: Old) -> None:
+    shop = workshop()
+    orders(old, 50)
+    imported(shop, Request(shop.feed, old.source))
+    again = Request(shop.feed, old.source, again=True)
+    reports = [history.run(again, progress=quiet, wish=wish) for wish in ("run 1", "run 1", "run 2")]
+    assert [report.import_id.rpartition("-")[2] for report in reports] == ["2", "2", "3"]
+    assert len(held(shop)) == 150
+
+
+def test_an_import_is_done_also_where_what_was_staged_cannot_be_removed(
+    workshop: Make, old: Old, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    shop = workshop()
+    orders(old, 10)
+
+    def refusing(staging: Staging, keys: Sequence[str]) -> None:
+        if keys:
+            raise HistoryError("S3 did not delete them.")
+
+    monkeypatch.setattr(Staging, "_delete", refusing)
+    assert imported(shop, Request(shop.feed, old.source)).published == 10
+    assert "is done, but what was staged is still there" in caplog.text
+    monkeypatch.undo()
+    assert "00000.parquet" in left(shop)
+    imported(shop, Request(shop.feed, old.source))
+    assert "00000.parquet" not in left(shop)
+
+
+# What a source may be asked, and how fast.
+
+
+def test_a_number_orders_the_versions_of_a_json_feed_and_must_fit_a_double(workshop: Make, old: Old) -> None:
+    schema = {
+        "type": "object",
+        "properties": {"id": {"type": "integer"}, "rank": {"type": "number"}},
+        "required": ["id", "rank"],
+    }
+    shop = workshop({"key": ["id"], "order": ["rank"]}, json_schema=schema)
+    registration.register([shop.feed], store=connections.registry(), kafka=shop.kafka)
+    old.run("""
+        create table TABLE as
+        select n % 2 as id, case n when 7 then 9007199254740993 when 8 then 1e400 else n / 4.0 end as rank
+        from generate_series(1, 20) n order by md5(n::text)
+    """)
+    report = imported(shop, Request(shop.feed, old.source))
+    assert (report.published, dict(report.rejected)) == (18, {"unfit": 2})
+    for key in (b"0", b"1"):
+        ranks = [json.loads(row["value"][5:])["rank"] for row in held(shop) if row["key"] == key]
+        assert ranks == sorted(ranks)
+        assert len(ranks) == 9
+    assert [row["rank"] for row in clean(shop)] == [5.0, 4.75]
+
+
+def test_a_query_may_end_in_a_comment_and_must_name_each_column_once(workshop: Make, old: Old) -> None:
+    shop = workshop()
+    orders(old, 5)
+    source = f"postgres:{CONNECTION}"
+    assert imported(shop, Request(shop.feed, source, query=f"select * from {old.name} -- all of them")).total == 5
+    joined = f"select a.*, b.id, b.price from {old.name} a join {old.name} b using (id)"
+    with pytest.raises(HistoryError, match=r'it gives "id", "price" more than once\. Name each column once'):
+        imported(shop, Request(shop.feed, source, query=joined))
+
+
+def test_a_reading_that_takes_longer_than_it_may_is_to_be_done_in_parts(workshop: Make, old: Old) -> None:
+    shop = workshop()
+    orders(old, 100_000)
+    old.run("update TABLE set email = repeat('x', 500)")  # more than is on its way at any time
+    asked = history._asked(Request(shop.feed, old.source, source_rate=20_000), schema_id=shop.schema_id)
+    brief = replace(asked, source=replace(asked.source, time_limit_s=1))  # type: ignore[type-var]
+    with pytest.raises(HistoryError, match=r"statement timeout.* in parts, each with a --query of its own") as error:
+        stage.import_history(brief, lake=shop.lake, kafka=shop.kafka, signing=connections.signing_key())
+    assert not error.value.retry
+    slow = Request(
+        shop.feed, f"postgres:{CONNECTION}", query=f"select * from {old.name} where pg_sleep(0.5)::text = ''"
+    )
+    asked = history._asked(slow, schema_id=shop.schema_id)
+    brief = replace(asked, source=replace(asked.source, time_limit_s=1))  # type: ignore[type-var]
+    with pytest.raises(HistoryError, match=r"statement timeout.* in parts, each with a --query of its own") as error:
+        stage.import_history(brief, lake=shop.lake, kafka=shop.kafka, signing=connections.signing_key())
+    assert not error.value.retry
+    assert (held(shop), staged(shop)) == ([], [])
+
+
+@pytest.mark.parametrize(("option", "phase"), [("source_rate", "read"), ("rate", "publish")])
+def test_rows_are_read_and_records_published_no_faster_than_asked(
+    workshop: Make, old: Old, option: str, phase: str
+) -> None:
+    shop = workshop()
+    orders(old, 300)
+    times: list[float] = []
+
+    def note(what: str, done: int, total: int | None) -> None:
+        if what == phase:
+            times.append(time.monotonic())
+
+    history.run(Request(shop.feed, old.source, **{option: 100.0}), progress=note)  # type: ignore[arg-type]
+    assert len(times) == 3
+    assert times[-1] - times[0] > 1.5
 
 
 # What is killed, and what runs at once, runs as it does for people: as the command.
@@ -632,8 +1017,6 @@ def test_killed_while_reading_it_begins_anew_and_leaves_nothing_behind(
 def test_killed_while_staging_another_attempt_counts_and_the_first_ones_chunks_go(
     workshop: Make, old: Old, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from headrace.history.staging import Staging
-
     shop = workshop()
     orders(old, 100)
     monkeypatch.setattr(Staging, "settle", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
@@ -645,6 +1028,46 @@ def test_killed_while_staging_another_attempt_counts_and_the_first_ones_chunks_g
     assert imported(shop, Request(shop.feed, old.source)).total == 101
     assert first not in attempts(shop)
     assert len(held(shop)) == 101
+
+
+def test_upkeep_removes_what_an_attempt_left_that_nobody_took_up_again(
+    workshop: Make, old: Old, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from headrace.stages.upkeep import upkeep
+
+    shop = workshop()
+    orders(old, 100)
+    monkeypatch.setattr(Staging, "settle", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        imported(shop, Request(shop.feed, old.source))
+    monkeypatch.undo()
+    chunks = staged(shop)
+    assert chunks
+
+    def kept(days: int, **more: bool) -> tuple[int, int]:
+        swept = upkeep(shop.feed, lake=shop.lake, clock=lambda now: now + timedelta(days=days), **more).swept[-1]
+        return swept.removed, swept.young
+
+    until(lambda: kept(8, dry_run=True) == (len(chunks), 0), what="S3's clock is past the second of the last put")
+    assert kept(6) == (0, len(chunks)), "it may still be staging"
+    assert staged(shop) == chunks
+    assert kept(8) == (len(chunks), 0)
+    assert staged(shop) == []
+    assert imported(shop, Request(shop.feed, old.source)).published == 100
+
+
+def test_upkeep_spares_what_an_import_goes_on_with(workshop: Make, old: Old) -> None:
+    from headrace.stages.upkeep import upkeep
+
+    shop = workshop()
+    orders(old, 100)
+    request = Request(shop.feed, old.source, rate=50)
+    with pytest.raises(KeyboardInterrupt):
+        history.run(request, progress=stop)
+    assert attempts(shop)
+    assert upkeep(shop.feed, lake=shop.lake, clock=lambda now: now + timedelta(days=100)).swept[-1].removed == 0
+    assert imported(shop, request).published == 100
+    assert keys(shop) == Counter(f"o{n}" for n in range(1, 101))
 
 
 def test_killed_while_publishing_it_goes_on_with_what_was_staged(workshop: Make, old: Old, tmp_path: Path) -> None:
@@ -668,13 +1091,18 @@ def test_a_delivery_that_the_broker_forgot_is_found_again_in_the_topic(
     with command(shop, tmp_path, "--from", old.source, "--rate", "4000") as process:
         until(lambda: ends(shop) > 5000, what="it publishes")
         process.kill()
+    forget(shop)
+    with command(shop, tmp_path, "--from", old.source) as process:
+        finished(process)
+    assert keys(shop) == Counter(f"o{n}" for n in range(1, 20_001))
+
+
+def forget(shop: Workshop) -> None:
+    """Do what the broker does a week after the last commit."""
     admin = AdminClient(dict(shop.kafka))
     ours = [each.group_id for each in admin.list_consumer_groups().result().valid if shop.feed.name in each.group_id]
     assert len(ours) == 1
     until(lambda: _forgotten(admin, ours), what="the group is empty")
-    with command(shop, tmp_path, "--from", old.source) as process:
-        finished(process)
-    assert keys(shop) == Counter(f"o{n}" for n in range(1, 20_001))
 
 
 def _forgotten(admin: AdminClient, groups: list[str]) -> bool:

@@ -7,7 +7,9 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,14 +22,26 @@ from confluent_kafka.admin import (
     NewTopic,
     ResourceType,
 )
+from stream_shop import kinesis_server, stream_shop
+from typer.testing import CliRunner
 from workshop import Record, Workshop, registered
 
 from headrace import feed as feeds
 from headrace import layout, provenance
 from headrace.airflow import replay as replays
-from headrace.errors import CheckError, SliceError, TopicError, TopicMissing
+from headrace.cli import app
+from headrace.errors import (
+    CheckError,
+    DeliveryFenced,
+    DeliveryRefused,
+    FeedError,
+    SliceError,
+    TopicError,
+    TopicMissing,
+)
 from headrace.kafka import topic
 from headrace.kafka.pace import Rate
+from headrace.lake import heads_of
 from headrace.slice import Slice
 from headrace.stages import replay
 
@@ -62,10 +76,12 @@ def planned(shop: Workshop, slice_: Slice, *, to: str | None = None, same_partit
     )  # fmt: skip
 
 
-def send(shop: Workshop, slice_: Slice = Slice(), *, again: bool = False, **options: Any) -> replay.Tally:
+def send(
+    shop: Workshop, slice_: Slice = Slice(), *, again: bool = False, anyway: bool = False, **options: Any
+) -> replay.Tally:
     found = planned(shop, slice_, **options)
     wish = random.getrandbits(50) if again else None
-    return replay.run(found, lake=shop.lake, kafka=shop.kafka, now=NOW, rate=Rate(), again=wish)
+    return replay.run(found, lake=shop.lake, kafka=shop.kafka, now=NOW, rate=Rate(), again=wish, anyway=anyway)
 
 
 def whole(shop: Workshop) -> list[dict[str, Any]]:
@@ -83,6 +99,17 @@ def made_topic(shop: Workshop, partitions: int = 3, **config: str) -> str:
     settings = {option.replace("_", "."): value for option, value in config.items()}
     admin.create_topics([NewTopic(name, partitions, 1, config=settings)])[name].result(30)
     return name
+
+
+def configure(shop: Workshop, name: str, **config: str) -> None:
+    """Change a topic's settings."""
+    entries = [
+        ConfigEntry(option.replace("_", "."), value, incremental_operation=AlterConfigOpType.SET)
+        for option, value in config.items()
+    ]
+    resource = ConfigResource(ResourceType.TOPIC, name, incremental_configs=entries)
+    admin = AdminClient(dict(shop.kafka))  # kept until it has answered
+    admin.incremental_alter_configs([resource])[resource].result(30)
 
 
 def read(kafka: Mapping[str, Any], name: str) -> list[Message]:
@@ -188,10 +215,7 @@ def test_a_copy_is_replayed_as_its_original_and_left_out_where_that_goes_itself(
 
 def test_a_copy_that_the_broker_stamped_does_not_tell_when_its_original_came(workshop: Make) -> None:
     shop = workshop()
-    stamps = ConfigEntry("message.timestamp.type", "LogAppendTime", incremental_operation=AlterConfigOpType.SET)
-    resource = ConfigResource(ResourceType.TOPIC, shop.feed.topic, incremental_configs=[stamps])
-    admin = AdminClient(dict(shop.kafka))  # kept until it has answered
-    admin.incremental_alter_configs([resource])[resource].result(30)
+    configure(shop, shop.feed.topic, message_timestamp_type="LogAppendTime")
     shop.publish(Record(b"v", key="k"))
     shop.extract()
     send(shop)
@@ -273,6 +297,96 @@ def test_killed_in_the_middle_and_started_again_each_record_is_there_once(worksh
         assert contents(read(shop.kafka, copy)) == contents(read(shop.kafka, shop.feed.topic))
 
 
+def test_of_one_replay_that_is_started_twice_at_once_one_is_shut_out_and_each_record_is_there_once(
+    workshop: Make,
+) -> None:
+    shop = workshop()
+    shop.publish(*(Record(b"%d" % each, key=str(each), timestamp=NOW, partition=each % 3) for each in range(900)))
+    shop.extract()
+    copy = made_topic(shop)
+
+    def start(_: int) -> replay.Tally | None:
+        found = planned(shop, Slice(), to=copy, same_partitions=True)
+        try:
+            return replay.run(found, lake=shop.lake, kafka=shop.kafka, now=NOW, rate=Rate(records=300))
+        except DeliveryFenced:
+            return None
+
+    with ThreadPoolExecutor(2) as pool:
+        tallies = list(pool.map(start, range(2)))
+    assert tallies.count(None) == 1
+    assert contents(read(shop.kafka, copy)) == contents(read(shop.kafka, shop.feed.topic))
+
+
+def test_a_new_signing_key_does_not_start_a_replay_over(workshop: Make) -> None:
+    shop = workshop()
+    copy = made_topic(shop)
+    shop.publish(Record(b"v", key="k", timestamp=NOW))
+    shop.extract()
+    assert send(shop, to=copy).records == 1
+    rotated = provenance.SigningKey(b"a new one", signing().all)
+    found = replay.plan(
+        shop.feed, lake=shop.lake, kafka=shop.kafka, slice_=Slice(), to=copy, same_partitions=False, signing=rotated
+    )
+    assert replay.run(found, lake=shop.lake, kafka=shop.kafka, now=NOW, rate=Rate()).records == 0
+    assert planned(shop, Slice(), to=copy, same_partitions=True).name != found.name
+
+
+def test_progress_comes_to_its_end_though_few_records_are_meant(workshop: Make) -> None:
+    shop = workshop()
+    shop.publish(*(Record(b"v", key=str(number), timestamp=NOW - number * HOUR) for number in range(5)))
+    shop.extract()
+    found = planned(shop, Slice(keys=frozenset([b"1"])), to=made_topic(shop))
+    told: list[tuple[int, int]] = []
+    replay.run(found, lake=shop.lake, kafka=shop.kafka, now=NOW, rate=Rate(), progress=lambda *each: told.append(each))
+    assert told == [(number, 5) for number in range(1, 6)]
+
+
+def test_the_command_sends_what_lies_in_quarantine(
+    workshop: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = workshop({"key": ["id"]}, fields=FIELDS)
+    shop.merge(row("a", 1), Record(b"bad", key="x", timestamp=NOW), row("b", 1), Record(None, timestamp=NOW))
+    assert shop.quarantine() == {(0, 1): "unframed", (0, 3): "keyless"}
+    (tmp_path / shop.feed.file).write_text(json.dumps(shop.feed.schema))
+    monkeypatch.setenv("HEADRACE_SCHEMAS", str(tmp_path))
+    copy = made_topic(shop, message_timestamp_type="LogAppendTime")
+
+    def command(*options: str) -> Any:
+        words = ["replay", shop.feed.name, "--to", copy, "--json", *options]
+        return CliRunner().invoke(app, words, catch_exceptions=False)
+
+    done = command("--quarantine", "--reason", "unframed")
+    assert (done.exit_code, json.loads(done.stdout)["records"]) == (0, 1)
+    assert "stamps records itself" in done.stderr
+    assert [each.value() for each in read(shop.kafka, copy)] == [b"bad"]
+    assert json.loads(command("--quarantine").stdout)["records"] == 2
+    refused = command("--offsets", "0:0-99999999999999999999")
+    assert (refused.exit_code, "beyond" in refused.stderr) == (2, True)
+
+
+def test_a_streams_records_go_to_a_topic_that_is_named(stack: Any) -> None:
+    from headrace.airflow import connections
+
+    with kinesis_server() as url:
+        shop = replace(stream_shop(url, {"key": ["id"]}, fields=FIELDS, shards=2), kafka=connections.kafka())
+        shop.publish(*(row(str(number), number) for number in range(20)))
+        shop.extract()
+    with pytest.raises(FeedError, match="--to"):
+        send(shop)
+    copy = made_topic(shop, 2)
+    assert send(shop, to=copy, same_partitions=True).records == 20
+    rows, got = shop.archived(), read(shop.kafka, copy)
+    assert [(row["partition"], row["key"], row["value"], row["timestamp"]) for row in rows] == [
+        (each.partition(), each.key(), each.value(), each.timestamp()[1]) for each in got
+    ]
+    stream = heads_of(shop.lake.find(layout.archive_table(shop.feed.name))).topic_id
+    for original, message in zip(rows, got, strict=True):
+        proven = provenance.read(message.headers() or (), key=message.key(), value=message.value(), signing=signing())
+        assert proven.origin == provenance.Origin(stream, original["partition"], original["offset"])
+    assert send(shop, to=copy, same_partitions=True).records == 0
+
+
 def test_what_cannot_be_done_is_told(workshop: Make) -> None:
     shop = workshop()
     with pytest.raises(SliceError, match="nothing of it is archived yet"):
@@ -295,9 +409,7 @@ def test_a_topic_that_stamps_records_itself_is_known(workshop: Make) -> None:
     shop.publish(Record(b"v", key="k", timestamp=NOW - HOUR))
     shop.extract()
     copy = made_topic(shop, message_timestamp_type="LogAppendTime")
-    assert "stamps records itself" in " ".join(
-        replays.remarks(planned(shop, Slice(), to=copy), replay.Tally(records=1))
-    )
+    assert "stamps records itself" in " ".join(replays.cautions(planned(shop, Slice(), to=copy)))
 
 
 def test_a_topic_that_keeps_what_came_last_is_known(workshop: Make) -> None:
@@ -305,8 +417,66 @@ def test_a_topic_that_keeps_what_came_last_is_known(workshop: Make) -> None:
     shop.publish(Record(b"v", key="k"))
     shop.extract()
     compacted = planned(shop, Slice(), to=made_topic(shop, cleanup_policy="compact"))
-    assert "is compacted" in " ".join(replays.remarks(compacted, replay.Tally(records=1)))
-    assert not replays.remarks(planned(shop, Slice()), replay.Tally(records=1))
+    assert "is compacted" in " ".join(replays.cautions(compacted))
+    assert not replays.cautions(planned(shop, Slice()))
+
+
+def test_a_feeds_own_compacted_topic_takes_a_replay_only_if_that_is_wanted(workshop: Make) -> None:
+    shop = workshop({"key": ["id"], "topic": {"compaction": True}}, fields=FIELDS)
+    shop.publish(row("a", 1))
+    shop.extract()
+    with pytest.raises(TopicError, match=r"may lose by this.* is compacted.*--anyway") as raised:
+        send(shop)
+    assert not raised.value.retry
+    assert len(read(shop.kafka, shop.feed.topic)) == 1, "nothing was sent"
+    assert replay.survey(planned(shop, Slice()), now=NOW, lake=shop.lake).records == 1
+    assert send(shop, anyway=True).records == 1
+
+
+def test_what_the_feeds_own_topic_would_not_keep_is_refused_before_anything_is_sent(workshop: Make) -> None:
+    shop = workshop()
+    shop.publish(Record(b"old", key="k", timestamp=NOW - 30 * HOUR), Record(b"new", key="k", timestamp=NOW))
+    shop.extract()
+    configure(shop, shop.feed.topic, retention_ms=str(24 * HOUR))
+    with pytest.raises(TopicError, match=r"older than topic .* keeps any \(retention.ms\).*--anyway"):
+        send(shop)
+    assert len(read(shop.kafka, shop.feed.topic)) == 2, "nothing was sent"
+    assert send(shop, Slice(since=NOW - HOUR)).records == 1
+    elsewhere = made_topic(shop, retention_ms=str(24 * HOUR))
+    assert "keeps any (retention.ms)" in " ".join(replays.cautions(planned(shop, Slice(), to=elsewhere)))
+    assert send(shop, to=elsewhere).expired == 1
+    assert send(shop, anyway=True).records == 2
+
+
+def test_what_lies_in_quarantine_is_not_refused_for_the_age_of_other_records(workshop: Make) -> None:
+    shop = workshop({"key": ["id"]}, fields=FIELDS)
+    shop.merge(row("old", 1, timestamp=NOW - 30 * HOUR), Record(b"bad", key="x", timestamp=NOW))
+    configure(shop, shop.feed.topic, retention_ms=str(24 * HOUR))
+    assert send(shop, Slice(quarantine="unframed")).records == 1
+
+
+def test_what_a_topic_refuses_is_counted_and_told_and_sent_once_the_topic_takes_it(workshop: Make) -> None:
+    shop = workshop()
+    shop.publish(
+        Record(b"now", timestamp=NOW), Record(b"behind", timestamp=NOW - 3 * HOUR, partition=1),
+        Record(b"ahead", timestamp=NOW + HOUR // 2, partition=2),
+    )  # fmt: skip
+    shop.extract()
+    near = {"message_timestamp_before_max_ms": str(HOUR), "message_timestamp_after_max_ms": str(HOUR // 10)}
+    copy = made_topic(shop, **near)
+    found = planned(shop, Slice(), to=copy)
+    tally = replay.survey(found, now=NOW, lake=shop.lake)
+    assert (tally.records, tally.refused) == (3, 2)
+    assert "2 records are older or newer" in " ".join(replays.remarks(found, tally))
+    assert [said.split()[-2] for said in replays.cautions(found)] == [
+        "message.timestamp.before.max.ms", "message.timestamp.after.max.ms"
+    ]  # fmt: skip
+    with pytest.raises(DeliveryRefused, match=r"message\.timestamp\.before\.max\.ms") as raised:
+        send(shop, to=copy)
+    assert not raised.value.retry
+    configure(shop, copy, **dict.fromkeys(near, str(24 * HOUR)))
+    assert send(shop, to=copy).records == 2
+    assert sorted(each.value() for each in read(shop.kafka, copy)) == [b"ahead", b"behind", b"now"]
 
 
 STORY = [

@@ -122,7 +122,9 @@ def test_a_feed_that_was_never_committed_is_fenced_too(workshop: Make, nursery: 
 
 
 def test_a_feed_without_an_archive_has_nothing_to_keep(workshop: Make) -> None:
-    assert kept(workshop()).swept == ()
+    done = kept(workshop())
+    assert [each.kind for each in done.swept] == ["staged for imports"]
+    assert done.removed == 0
 
 
 def test_a_file_that_only_an_older_snapshot_names_is_spared(workshop: Make) -> None:

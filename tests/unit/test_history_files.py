@@ -224,3 +224,35 @@ def test_what_a_source_raises_comes_out_of_the_sort_as_it_was(tmp_path: Path) ->
 
     with pytest.raises(HistoryError, match="the source went away"):
         list(sorting.in_order(broken(), schema, scratch=tmp_path))
+
+
+def test_rows_of_csv_that_cannot_be_read_are_told_with_their_block_and_forgotten(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    filler = "x" * 100
+    good, bad = f"1,{filler}\n", f"{filler}\n"
+    # Longer than two blocks each: good and bad in turn, only bad ones, then good ones again.
+    path.write_text("id,word\n" + (good + bad) * 50_000 + bad * 100_000 + good * 100_000)
+    numbers: list[int] = []
+    unread: list[int] = []
+    most = 0
+    with source(path).reading() as reading:
+        for rows in reading.rows(["id", "word"]):
+            numbers += rows.numbers
+            unread += rows.unread
+            most = max(most, len(rows.unread))
+    assert numbers == [*range(1, 100_000, 2), *range(200_001, 300_001)]
+    assert unread == [*range(2, 100_001, 2), *range(100_001, 200_001)]
+    assert most < 150_000, "not all of them at the end"
+
+
+def test_a_disk_that_is_full_is_told_with_the_option_that_names_another(tmp_path: Path) -> None:
+    schema = pa.schema([("sort_0", pa.int64()), ("position", pa.int64())])
+    (tmp_path / "run_0").symlink_to("/dev/full")
+    batches = iter([pa.record_batch([range(1000), range(1000)], schema=schema)])
+    with pytest.raises(HistoryError, match=rf"{tmp_path}: there is no room left .* --scratch FOLDER"):
+        list(sorting.in_order(batches, schema, scratch=tmp_path))
+
+
+def test_a_folder_to_work_in_must_be_there(tmp_path: Path) -> None:
+    with pytest.raises(HistoryError, match="nowhere: there is no such folder"), scratch.folder(tmp_path / "nowhere"):
+        pass

@@ -282,3 +282,15 @@ def test_a_key_is_the_text_that_casts_back_to_its_column(type_: Any, value: Any,
     mapping = map_columns(feed, [SourceColumn("id")], renames={})
     done = Encoder(feed, mapping, 7, 10**6).encode(Rows("", [1], {"id": [value]}), position=1)
     assert done.records.column("key")[0].as_py() == key
+
+
+def test_a_number_of_json_stays_as_it_is_and_is_sorted_as_a_double() -> None:
+    schema = {"type": "object", "properties": {"id": {"type": "integer"}, "rank": {"type": "number"}}}
+    feed = feeds.parse("t.json", json.dumps({**schema, "required": ["id"], "x-feed": {"key": ["id"]}}))
+    rank = targets(feed)[1]
+    assert [rank.read(value) for value in (2**53, Decimal("0.5"), "1e3")] == [2**53, 0.5, 1000.0]
+    assert isinstance(rank.read(2**53), int)
+    assert pa.array([rank.sort(2**53), rank.sort(0.5)], rank.sorts).to_pylist() == [2.0**53, 0.5]
+    for value in (2**53 + 1, 10**400, True, "NaN"):
+        with pytest.raises(Unfit):
+            rank.read(value)

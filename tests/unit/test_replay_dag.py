@@ -86,4 +86,4 @@ def test_progress_is_a_line_now_and_then() -> None:
     for step in range(5):
         now[0] = step * LINE_S / 2
         progress(step * 1000, 5000)
-    assert told == ["2,000 of 5,000 records at most", "4,000 of 5,000 records at most"]
+    assert told == ["2,000 of 5,000 records looked at", "4,000 of 5,000 records looked at"]

@@ -5,6 +5,7 @@ Heavy imports wait inside the functions: a DAG's file is read often.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from headrace.settings import Settings
 
 if TYPE_CHECKING:
     from headrace.history.preparation import Preview, Progress
-    from headrace.history.source import Source
+    from headrace.history.source import Source, SourceColumn
     from headrace.history.staging import Report
     from headrace.stages.history import Import
 
@@ -45,13 +46,13 @@ class Request:
     scratch: Path | None = None
 
 
-def run(request: Request, *, progress: "Progress") -> "Report":
-    """Import what is asked for."""
+def run(request: Request, *, progress: "Progress", wish: str | None = None) -> "Report":
+    """Import what is asked for; of several tries of one wish to import again, only one does."""
     from headrace.airflow import connections
     from headrace.stages import history
 
     return history.import_history(
-        _asked(request, schema_id=_schema_id(request.feed)),
+        _asked(request, schema_id=_schema_id(request.feed), wish=wish),
         lake=connections.lake(Settings()),
         kafka=connections.kafka(),
         signing=connections.signing_key(),
@@ -67,6 +68,35 @@ def preview(request: Request) -> "Preview":
     return history.preview(_asked(request, schema_id=_schema_id(request.feed)), kafka=connections.kafka())
 
 
+def told(seen: "Preview") -> dict[str, Any]:
+    """A preview for programs; without a value of any row."""
+    mapping = seen.mapping
+    return {
+        "fields": [
+            {
+                "field": each.target.name,
+                "type": each.target.told,
+                "column": each.column.name,
+                "from": told_type(each.column),
+            }
+            for each in mapping.filled
+        ],
+        "unfilled": [target.name for target in mapping.unfilled],
+        "left_out": list(mapping.left_out),
+        "rows": seen.total,
+        "read": seen.read,
+        "problems": [
+            {"fault": fault, "field": field, "why": why, "rows": count}
+            for (fault, field, why), count in seen.problems.items()
+        ],
+    }
+
+
+def told_type(column: "SourceColumn") -> str:
+    """What type a column is of, in words."""
+    return "as each value tells" if column.type is None else str(getattr(column.type, "type_name", column.type))
+
+
 def discard(request: Request) -> int:
     """Give up what was begun and not finished, whatever the registry says by now; how many objects were removed."""
     from headrace.airflow import connections
@@ -76,7 +106,7 @@ def discard(request: Request) -> int:
     return history.discard(asked, lake=connections.lake(Settings()), kafka=connections.kafka())
 
 
-def _asked(request: Request, *, schema_id: int) -> "Import":
+def _asked(request: Request, *, schema_id: int, wish: str | None = None) -> "Import":
     from headrace.feed import refuse_stream
     from headrace.history.preparation import Order
     from headrace.kafka.pace import Rate
@@ -91,6 +121,7 @@ def _asked(request: Request, *, schema_id: int) -> "Import":
         rate=Rate(request.rate),
         partitioner=request.partitioner or PARTITIONER,
         again=request.again,
+        wish=wish,
     )
 
 
@@ -115,7 +146,7 @@ def _table(request: Request, named: str) -> "Source":
     if table:
         identifier(table)
     query = (request.query or "").strip().rstrip(";") or None
-    database = connections.database(connection)
+    database = partial(connections.database, connection)
     return PostgresSource(connection, database, table=table or None, query=query, rate=request.source_rate)
 
 
@@ -127,7 +158,7 @@ def _files(request: Request) -> "Source":
         raise HistoryError("--query is asked of a database; files have none.")
     if request.format is not None and request.format not in READERS:
         raise HistoryError(f"--format {request.format}: files are of one of {', '.join(READERS)}.")
-    folder: Folder = Bucket(_s3(request)) if request.source.startswith("s3://") else Disk()
+    folder: Folder = Bucket(partial(_s3, request)) if request.source.startswith("s3://") else Disk()
     pattern = request.source if request.source.startswith("s3://") else str(Path(request.source).absolute())
     csv = Csv(request.delimiter, request.nulls, request.header)
     return FileSource(

@@ -38,6 +38,7 @@ class Request:
     rate: float | None = None
     bytes_rate: float | None = None
     again: bool = False
+    anyway: bool = False
 
     def limit(self) -> "Rate":
         """How fast it may go."""
@@ -59,7 +60,7 @@ class Request:
             until=until,
             offsets=slice.spans(self.offsets),
             partitions=frozenset(self.partitions),
-            keys=frozenset(key.encode() for key in self.keys),
+            keys=frozenset(map(slice.key, self.keys)),
             drained=self.drained,
             quarantine=(self.reason or "") if self.quarantine else None,
         )
@@ -79,6 +80,13 @@ def plan(request: Request) -> "Replay":
         same_partitions=request.same_partitions,
         signing=connections.signing_key(),
     )
+
+
+def cautions(planned: "Replay") -> list[str]:
+    """What somebody should know before anything of it is sent, a sentence each."""
+    from headrace.stages import replay
+
+    return replay.cautions(planned, now=_now())
 
 
 def survey(planned: "Replay") -> "Tally":
@@ -101,6 +109,7 @@ def run(planned: "Replay", request: Request, *, progress: "Progress | None" = No
         now=_now(),
         rate=request.limit(),
         again=_number(wish or secrets.token_hex()) if request.again else None,
+        anyway=request.anyway,
         progress=progress,
     )
 
@@ -113,7 +122,7 @@ def lines(say: Callable[[str], None], *, clock: Callable[[], float] = time.monot
         nonlocal last
         if clock() - last >= LINE_S:
             last = clock()
-            say(f"{done:,} of {of:,} records at most")
+            say(f"{done:,} of {of:,} records looked at")
 
     return progress
 
@@ -145,11 +154,12 @@ def told(planned: "Replay", tally: "Tally") -> dict[str, Any]:
         "copies": tally.copies,
         "forged": tally.forged,
         "expired": tally.expired,
+        "refused": tally.refused,
     }
 
 
 def remarks(planned: "Replay", tally: "Tally") -> list[str]:
-    """What somebody should know of it, a sentence each."""
+    """What came of it that somebody should know, a sentence each."""
     target, said = planned.target, []
     if not tally.records and not tally.copies and not tally.forged:
         said.append("Nothing of the slice is left to send: it is empty, or was sent before. Once more: again.")
@@ -157,17 +167,15 @@ def remarks(planned: "Replay", tally: "Tally") -> list[str]:
         said.append(f"{tally.copies:,} copies were left out: their originals are in the slice.")
     if tally.forged:
         said.append(f"{tally.forged:,} records were left out that say falsely that they were replayed or imported.")
-    if not target.limits.keeps_timestamps:
-        said.append(f"Topic {target.name} stamps records itself (LogAppendTime): their timestamps are not kept.")
-    if target.limits.is_compacted:
-        said.append(
-            f"Topic {target.name} is compacted: of each key it keeps what came last, which is then what was replayed, "
-            f"also where it is older."
-        )
     if tally.expired:
         said.append(
             f"{tally.expired:,} records are older than topic {target.name} keeps any (retention.ms): the broker may "
             f"delete them before they are read. Lengthen it while they are."
+        )
+    if tally.refused:
+        said.append(
+            f"{tally.refused:,} records are older or newer than topic {target.name} takes any: the broker refuses "
+            f"them, and a replay stops. Raise message.timestamp.before.max.ms or message.timestamp.after.max.ms."
         )
     return said
 

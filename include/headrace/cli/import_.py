@@ -16,7 +16,7 @@ from rich.table import Table
 
 from headrace import feed as feeds
 from headrace.airflow import history
-from headrace.airflow.history import SOURCE_RATE, Request
+from headrace.airflow.history import SOURCE_RATE, Request, told_type
 from headrace.cli.register import answering
 from headrace.settings import Settings
 
@@ -140,7 +140,7 @@ def import_(  # noqa: PLR0917 - typer calls it by names
     if dry_run:
         with contextlib.redirect_stdout(sys.stderr), answering():
             seen = history.preview(request)
-        print(json.dumps(preview_json(seen))) if json_ else _show_preview(seen)
+        print(json.dumps(history.told(seen))) if json_ else _show_preview(seen)
         sys.exit(1 if seen.problems else 0)
     with contextlib.redirect_stdout(sys.stderr), answering(), _progress(feed) as progress:
         done = history.run(request, progress=progress)
@@ -193,34 +193,13 @@ def _show(done: "Report") -> None:
         console.print(f"Rejected rows, where each is and why: {done.rejected_at}", markup=False)
 
 
-def preview_json(seen: "Preview") -> dict[str, object]:
-    mapping = seen.mapping
-    return {
-        "fields": [
-            {
-                "field": each.target.name,
-                "type": each.target.told,
-                "column": each.column.name,
-                "from": _type(each.column),
-            }
-            for each in mapping.filled
-        ],
-        "unfilled": [target.name for target in mapping.unfilled],
-        "left_out": list(mapping.left_out),
-        "rows": seen.total,
-        "read": seen.read,
-        "problems": [
-            {"fault": fault, "field": field, "why": why, "rows": count}
-            for (fault, field, why), count in seen.problems.items()
-        ],
-    }
-
-
 def _show_preview(seen: "Preview") -> None:
     console = Console(soft_wrap=True, highlight=False)
     table = Table("field", "type", "column", "of type", "personal", box=None)
     for each in seen.mapping.filled:
-        table.add_row(each.target.name, each.target.told, each.column.name, _type(each.column), each.target.pii or "")
+        table.add_row(
+            each.target.name, each.target.told, each.column.name, told_type(each.column), each.target.pii or ""
+        )
     for target in seen.mapping.unfilled:
         table.add_row(target.name, target.told, "none: its default, or null", "", target.pii or "")
     console.print(table)
@@ -232,10 +211,3 @@ def _show_preview(seen: "Preview") -> None:
         console.print(f"  {count:,} rows would be rejected: {field}: {why} ({fault})", markup=False)
     if not seen.problems:
         console.print("All of them are records of the feed.", markup=False)
-
-
-def _type(column: object) -> str:
-    type_ = getattr(column, "type", None)
-    if type_ is None:
-        return "as each value tells"
-    return str(getattr(type_, "type_name", type_))

@@ -29,7 +29,7 @@ def replay(  # noqa: PLR0917 - typer calls it by names
         list[str] | None, typer.Option(metavar="P:FIRST-LAST", help="Offsets of a partition; again for more.")
     ] = None,
     partition: Annotated[list[int] | None, typer.Option(help="A partition; again for more.", min=0)] = None,
-    key: Annotated[list[str] | None, typer.Option(help="A Kafka key, as text; again for more.")] = None,
+    key: Annotated[list[str] | None, typer.Option(help="A Kafka key, as text or as hex:00ff; again for more.")] = None,
     keys_file: Annotated[
         Path | None, typer.Option(help="A file with one key a line.", exists=True, dir_okay=False)
     ] = None,
@@ -46,6 +46,9 @@ def replay(  # noqa: PLR0917 - typer calls it by names
     bytes_rate: Annotated[float | None, typer.Option(metavar="BYTES", help="At most so many bytes a second.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count, by partition and hour.")] = False,
     again: Annotated[bool, typer.Option("--again", help="From the beginning, though some of it was sent.")] = False,
+    anyway: Annotated[
+        bool, typer.Option("--anyway", help="Send though the own topic is compacted or deletes records this old.")
+    ] = False,
     json_: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Send a slice of a feed's archive back to its topic, or to another one.
@@ -81,6 +84,7 @@ def replay(  # noqa: PLR0917 - typer calls it by names
             rate=rate,
             bytes_rate=bytes_rate,
             again=again,
+            anyway=anyway,
         )
         request.slice()
         request.limit()
@@ -89,11 +93,19 @@ def replay(  # noqa: PLR0917 - typer calls it by names
     # Airflow logs to standard output, which belongs to our own answer.
     with contextlib.redirect_stdout(sys.stderr):
         planned = replays.plan(request)
+        _warn(planned)
         tally = replays.survey(planned) if dry_run else _run(planned, request)
     if json_:
         print(json.dumps({**replays.told(planned, tally), "dry_run": dry_run, "hours": _hours(tally)}))
     else:
         _show(planned, tally, dry_run=dry_run)
+
+
+def _warn(planned: "Replay") -> None:
+    """Beside our answer, and before anything is sent."""
+    console = Console(stderr=True, soft_wrap=True, highlight=False)
+    for caution in replays.cautions(planned):
+        console.print(caution, markup=False)
 
 
 def _run(planned: "Replay", request: Request) -> "Tally":

@@ -28,12 +28,13 @@ def upkeep(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would be removed.")] = False,
     json_: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """Remove the orphans of a feed's archive: files of extracts that were killed or came second.
+    """Remove a feed's orphans: files of extracts and imports that were killed or came second.
 
     An orphan is named by no snapshot, was there before a fence (an empty commit,
     after which no earlier plan can land) and is older than all tries of a run
     together, by S3's own clock. An extract that runs meanwhile starts over, and
-    only if there is something to remove. Running it again is safe.
+    only if there is something to remove. What an import staged and no manifest
+    names goes after seven days. Running it again is safe.
 
     \b
     Exit code 0: done. 1: a server does not answer, or refuses. 2: a wrong option.

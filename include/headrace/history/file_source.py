@@ -172,14 +172,30 @@ def _csv_columns(path: Path, csv: Csv) -> list[SourceColumn]:
 
 def _csv(path: Path, names: Sequence[str], csv: Csv) -> Batches:
     unread: dict[int, str] = {}
-    rows = count(1)
+    first = 1
     with pcsv.open_csv(path, **_csv_options(csv, names, unread)) as file:
         for batch in file:
-            for start in range(0, batch.num_rows, BATCH_ROWS):
+            # Also of a block without one good row: its bad ones are told, and forgotten.
+            for start in range(0, max(batch.num_rows, 1), BATCH_ROWS):
                 part = batch.slice(start, BATCH_ROWS)
-                numbers = list(islice((number for number in rows if number not in unread), part.num_rows))
-                yield numbers, {name: part.column(name) for name in names}, {}
+                numbers, told = _numbered(part.num_rows, first, unread=unread)
+                first += len(numbers) + len(told)
+                yield numbers, {name: part.column(name) for name in names}, told
     yield [], {name: [] for name in names}, unread
+
+
+def _numbered(rows: int, first: int, *, unread: dict[int, str]) -> tuple[list[int], dict[int, str]]:
+    """The numbers of so many good rows, and the bad ones before, among and right behind them, taken out of `unread`."""
+    numbers: list[int] = []
+    told: dict[int, str] = {}
+    for number in count(first):
+        if number in unread:
+            told[number] = unread.pop(number)
+        elif len(numbers) < rows:
+            numbers.append(number)
+        else:
+            break
+    return numbers, told
 
 
 def _csv_options(csv: Csv, names: Sequence[str], unread: dict[int, str]) -> dict[str, Any]:

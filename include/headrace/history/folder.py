@@ -1,14 +1,16 @@
 """Where files of history lie: a disk, or a bucket; a file is fetched as it was when it was found."""
 
 import glob
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from headrace.errors import HistoryError, SourceSilent
+from headrace.history.scratch import writing
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -65,7 +67,12 @@ def _changed(name: str) -> HistoryError:
 class Bucket:
     """Objects of S3; what a name means is the same as on a disk."""
 
-    s3: "S3Client"
+    connect: "Callable[[], S3Client]" = field(repr=False)
+    """Asked for a client when the first file is: what is staged already, or given up, does not need one."""
+
+    @cached_property
+    def s3(self) -> "S3Client":
+        return self.connect()
 
     def find(self, pattern: str) -> list[Stored]:
         bucket, key = _split(pattern)
@@ -85,7 +92,7 @@ class Bucket:
     def fetch(self, file: Stored, scratch: Path) -> Path:
         bucket, key = _split(file.name)
         path = scratch / Path(key).name
-        with _answering(file.name), path.open("wb") as out:
+        with _answering(file.name), writing(scratch), path.open("wb") as out:
             body = self.s3.get_object(Bucket=bucket, Key=key, IfMatch=file.state)["Body"]
             for chunk in body.iter_chunks(CHUNK_BYTES):
                 out.write(chunk)

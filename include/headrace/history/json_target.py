@@ -26,7 +26,7 @@ from headrace.feed import Feed
 from headrace.history import scalars, shortcut
 from headrace.history.scalars import EPOCH, EPOCH_DAY, Read, Unfit
 from headrace.history.source import Values
-from headrace.history.target import Shortcut, Target
+from headrace.history.target import Shortcut, Target, same
 
 MICROS = 1_000_000
 
@@ -45,7 +45,7 @@ def targets(feed: Feed) -> list[Target]:
             is_optional=column.name not in required,
             is_json=isinstance(column.type, StructType | ListType | MapType | JsonText),
             sorts=_sorts(column.type),
-            sort=Decimal if isinstance(column.type, DoubleType) else lambda value: value,
+            sort=float if isinstance(column.type, DoubleType) else same,
         )
         for column in columns(feed)
     ]

@@ -1,10 +1,12 @@
-"""A Postgres table or query as a source: one snapshot, scanned once and never sorted there, no faster than asked."""
+"""A Postgres table or query as a source: one snapshot, counted and read, never sorted there, no faster than asked."""
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -35,7 +37,8 @@ class PostgresSource:
 
     connection: str
     """The Airflow connection's name: it stands for the database in what is told."""
-    database: Database
+    database: Callable[[], Database] = field(repr=False)
+    """Looked up when it is read: what is staged already, or given up, does not need it."""
     table: str | None = None
     query: str | None = None
     rate: float | None = None
@@ -52,7 +55,7 @@ class PostgresSource:
 
     @contextmanager
     def reading(self) -> Iterator[Reading]:
-        with _answering(self), closing(adbc.connect(self.database.url())) as connection:
+        with _answering(self), closing(adbc.connect(self.database().url())) as connection:
             for statement in (*GENTLE, f"set local statement_timeout = '{self.time_limit_s}s'"):
                 _execute(connection, sql.SQL(statement))
             yield PostgresReading(self, connection)
@@ -69,7 +72,8 @@ class PostgresReading:
     @property
     def _origin(self) -> sql.Composable:
         if self.source.query is not None:
-            return sql.SQL("({}) as history").format(sql.SQL(self.source.query))
+            # On a line of its own: a query may end in a comment.
+            return sql.SQL("({}\n) as history").format(sql.SQL(self.source.query))
         return identifier(self.source.table or "")
 
     @cached_property
@@ -77,7 +81,11 @@ class PostgresReading:
         select = sql.SQL("select * from {} limit 0").format(self._origin)
         with closing(self.connection.cursor()) as cursor:
             cursor.execute(select.as_string())
-            return cursor.fetch_record_batch().schema
+            found = cursor.fetch_record_batch().schema
+        if twice := [name for name, count in Counter(found.names).items() if count > 1]:
+            told = ", ".join(f'"{name}"' for name in twice)
+            raise HistoryError(f"{self.source.told}: it gives {told} more than once. Name each column once, with `as`.")
+        return found
 
     @property
     def columns(self) -> Sequence[SourceColumn]:
@@ -97,16 +105,22 @@ class PostgresReading:
         named = [(sql.Identifier(name), sql.SQL(_exact(self._schema.field(name)))) for name in names]
         columns = sql.SQL(", ").join(sql.SQL("{} as {}").format(form.format(name), name) for name, form in named)
         select = sql.SQL("select {} from {}").format(columns, self._origin)
-        pace, first = Pace(Rate(self.source.rate)), 1
+        pace, first, step = Pace(Rate(self.source.rate)), 1, _step(self.source.rate)
+        began = time.monotonic()
         with closing(self.connection.cursor()) as cursor:
             cursor.execute(select.as_string())
-            for batch in _unbroken(cursor.fetch_record_batch(), self.source):
-                for start in range(0, batch.num_rows, BATCH_ROWS):
-                    part = batch.slice(start, BATCH_ROWS)
+            for batch in _unbroken(cursor.fetch_record_batch(), self.source, began=began):
+                for start in range(0, batch.num_rows, step):
+                    part = batch.slice(start, step)
                     pace.wait(part.num_rows, 0)
                     numbers = range(first, first + part.num_rows)
                     yield Rows("", numbers, dict(zip(names, part.columns, strict=True)))
                     first += part.num_rows
+
+
+def _step(rate: float | None) -> int:
+    """How many rows come at once: never more than a second may have."""
+    return BATCH_ROWS if rate is None else max(1, min(BATCH_ROWS, int(rate)))
 
 
 def identifier(name: str) -> sql.Identifier:
@@ -141,18 +155,23 @@ def _execute(connection: Any, statement: sql.Composable) -> None:
         cursor.execute(statement.as_string())
 
 
-def _unbroken(batches: Iterator[pa.RecordBatch], source: PostgresSource) -> Iterator[pa.RecordBatch]:
-    """The batches; a connection that breaks amid them is told by Arrow, as an error of its own kind."""
+def _unbroken(batches: Iterator[pa.RecordBatch], source: PostgresSource, *, began: float) -> Iterator[pa.RecordBatch]:
+    """The batches; what ends them is told by Arrow, as an error of its own kind and without an SQL state."""
     while True:
         try:
             batch = next(batches, None)
         except (OSError, pa.ArrowException) as error:
+            # By our clock, which need not go as the database's does.
+            if time.monotonic() - began >= 0.99 * source.time_limit_s:
+                raise _cancelled(source, error) from None
             raise SourceSilent(f"{source.told}: the reading broke off: {_told(error)}. Run it again.") from None
         if batch is None:
             return
         yield batch
 
 
+CANCELLED = "57014"
+"""The SQL state of a statement that took longer than it may, or that an administrator ended."""
 # Nobody answers, shuts down, starts up, or holds a lock for long: later it may do.
 PASSING = ("08", "55P03", "57P01", "57P02", "57P03")
 
@@ -163,10 +182,20 @@ def _answering(source: PostgresSource) -> Iterator[None]:
     try:
         yield
     except adbc_driver_manager.Error as error:
+        if error.sqlstate == CANCELLED:
+            raise _cancelled(source, error) from None
         silent = isinstance(error, adbc_driver_manager.OperationalError)
         if silent or (error.sqlstate or "").startswith(PASSING):
             raise SourceSilent(f"{source.told}: the database does not answer: {_told(error)}") from None
         raise HistoryError(f"{source.told}: the database refuses it: {_told(error)}") from None
+
+
+def _cancelled(source: PostgresSource, error: Exception) -> HistoryError:
+    hours = source.time_limit_s / 3600
+    return HistoryError(
+        f"{source.told}: the database ended the reading, which may take {hours:.3g} hours: {_told(error)}. Nothing was "
+        f"staged. Import it in parts, each with a --query of its own, or with a higher --source-rate."
+    )
 
 
 DATA = "22"

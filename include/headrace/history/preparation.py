@@ -4,7 +4,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import uuid4
 
@@ -18,15 +18,15 @@ from headrace.history.encoding import Encoder
 from headrace.history.mapping import ColumnMap, map_columns
 from headrace.history.rejected import Rejected
 from headrace.history.source import Reading, Source
-from headrace.history.staging import Chunk, Manifest, Staging, chunked
+from headrace.history.staging import REJECTED, STAGING_LIMIT, Chunk, Manifest, Staging, chunked
 
 Progress = Callable[[str, int, int | None], None]
 """Told what is being done, how many rows of it are, and of how many if that is known."""
 
-Judge = Callable[[int | None, int | None], None]
-"""Given the lowest and the highest timestamp before anything is staged, raises where they cannot be published."""
+Judge = Callable[[int | None, int | None, int], None]
+"""Given the lowest and the highest timestamp and all bytes before anything is staged, raises where the topic would not
+keep them."""
 
-REJECTED = "rejected.parquet"
 REJECTED_SCHEMA = pa.schema(
     [
         ("origin", pa.string()),
@@ -73,7 +73,7 @@ class _Tally:
 
     def __init__(self, *, source: Source, strict: bool) -> None:
         self._source, self._strict = source, strict
-        self.total = 0
+        self.total = self.bytes = 0
         self.rejected: list[Rejected] = []
         self.faults: Counter[str] = Counter()
         self.stamps: tuple[int | None, int | None] = (None, None)
@@ -87,6 +87,8 @@ class _Tally:
             self.faults[each.fault] += 1
             if len(self.rejected) < REJECTED_MOST:
                 self.rejected.append(each)
+        for name in ("key", "value"):
+            self.bytes += pc.sum(pc.binary_length(records.column(name))).as_py() or 0
         known = pa.array([*self.stamps, *pc.min_max(records.column("timestamp")).as_py().values()], pa.int64())
         bounds = pc.min_max(known).as_py()
         self.stamps = bounds["min"], bounds["max"]
@@ -117,13 +119,15 @@ def prepare(
             first = next(ordered, None)
         if counted is not None and counted != tally.total:
             raise HistoryError(f"{source.told}: it counted {counted:,} rows but gave {tally.total:,}. Run it again.")
-        judge(*tally.stamps)
+        judge(*tally.stamps, tally.bytes)
         for table in chunked(_chain(first, ordered)):
             chunks.append(Chunk(name=f"{len(chunks):05d}.parquet", rows=table.num_rows))
             staging.write(attempt, chunks[-1].name, table.drop_columns(["position"]))
             progress("stage", sum(chunk.rows for chunk in chunks), tally.total)
     if tally.rejected:
         staging.write(attempt, REJECTED, _rejected_table(tally.rejected))
+    if (took := timedelta(seconds=time.monotonic() - started)) > STAGING_LIMIT:
+        raise HistoryError(f"{source.told}: staging took {took}, but may take {STAGING_LIMIT}. Import it in parts.")
     oldest, newest = tally.stamps
     return staging.settle(
         Manifest(
@@ -138,6 +142,7 @@ def prepare(
             rows=sum(chunk.rows for chunk in chunks),
             oldest=oldest,
             newest=newest,
+            bytes=tally.bytes,
             rejected=dict(tally.faults),
             chunks=tuple(chunks),
         )

@@ -103,10 +103,10 @@ def single(value: Any) -> float:
 
 
 def finite(value: Any) -> int | float:
-    """A number as JSON has it: whole numbers stay whole."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value
+    """A number as JSON has it, and a double shows it: whole numbers stay whole."""
     found = double(value)
+    if isinstance(value, int):
+        return value
     if not math.isfinite(found):
         raise Unfit("no number that JSON has")
     return found

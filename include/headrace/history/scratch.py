@@ -1,5 +1,6 @@
 """A folder to work in that goes away, also when the process that made it was killed: the next one removes it."""
 
+import errno
 import fcntl
 import shutil
 import tempfile
@@ -7,6 +8,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from headrace.errors import HistoryError
 
 PREFIX = "headrace-import-"
 YOUNG_S = 60.0
@@ -17,10 +20,28 @@ YOUNG_S = 60.0
 def folder(parent: Path | None = None) -> Iterator[Path]:
     """A folder of one's own, locked as long as its process lives: what is sorted in it may be personal."""
     parent = parent or Path(tempfile.gettempdir())
+    if not parent.is_dir():
+        raise HistoryError(f"--scratch {parent}: there is no such folder here. Make it, or name another.")
     _sweep(parent)
     with tempfile.TemporaryDirectory(prefix=PREFIX, dir=parent) as name, (Path(name) / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield Path(name)
+
+
+FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+@contextmanager
+def writing(room: Path) -> Iterator[None]:
+    """Around what is written into a folder, which may be full."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        raise HistoryError(
+            f"{room}: there is no room left to work in. Name a folder with room for all encoded rows: --scratch FOLDER."
+        ) from None
 
 
 def _sweep(parent: Path) -> None:

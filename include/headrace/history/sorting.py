@@ -14,6 +14,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headrace.history.scratch import writing
+
 MEMORY = 256 * 1024 * 1024
 BATCH_ROWS = 8192
 POSITION = "position"
@@ -55,7 +57,11 @@ def _sorted(batches: Sequence[pa.RecordBatch], by: Sequence[str]) -> pa.Table:
 def _written(run: pa.Table, path: Path) -> Path:
     """A run on disk, in batches that are small whatever their rows are."""
     rows = max(1, min(BATCH_ROWS, run.num_rows * 2**20 // max(run.nbytes, 1)))
-    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, run.schema, options=LZ4) as writer:
+    with (
+        writing(path.parent),
+        pa.OSFile(str(path), "wb") as file,
+        pa.ipc.new_stream(file, run.schema, options=LZ4) as writer,
+    ):
         writer.write_table(run, max_chunksize=rows)
     return path
 

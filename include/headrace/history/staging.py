@@ -4,28 +4,37 @@ Below `<lake>/import/<feed>/<import id>/`, each object is written once and never
 
     <attempt>/00000.parquet …   the records in chunks; gone when the import is done
     <attempt>/rejected.parquet  the rows that are no records: where, which field, why
-    manifest.json               which attempt counts; written last, by whoever is first
-    begun.json                  where the topic ended before the first record was published
+    <attempt>/begun.json        where the topic ended before the attempt's first record was published
+    manifest.json               which attempt counts; written after its chunks, by whoever is first
     report.json                 how it ended
 """
 
 import json
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import BaseModel, ConfigDict
 
-from headrace import layout
+from headrace import layout, objects
 from headrace.errors import HistoryError
 from headrace.lake import Lake
+from headrace.objects import Object
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
-PRECONDITION_FAILED, CONFLICT, NOT_FOUND = 412, 409, 404
+PRECONDITION_FAILED, CONFLICT = 412, 409
+CREATE_TRIES = 5
+"""How often an object is put while another's put of the same name is under way."""
+CREATE_PAUSE_S = 0.2
+REJECTED, BEGUN = "rejected.parquet", "begun.json"
+STAGING_LIMIT = timedelta(days=7)
+"""How long staging may take: upkeep removes older chunks that no manifest names."""
 CHUNK_ROWS = 50_000
 CHUNK_BYTES = 32 * 1024 * 1024
 
@@ -61,12 +70,20 @@ class Manifest(Noted):
     oldest: int | None
     newest: int | None
     """The lowest and the highest timestamp among them, where rows have one."""
+    bytes: int
+    """Of their keys and values."""
     rejected: Mapping[str, int]
     chunks: tuple[Chunk, ...]
 
+    @property
+    def names(self) -> list[str]:
+        """What the attempt has staged."""
+        listed = [REJECTED] if self.rejected else []
+        return [f"{self.attempt}/{name}" for name in (*(chunk.name for chunk in self.chunks), *listed)]
+
 
 class Begun(Noted):
-    """Where the topic ended before the first record."""
+    """Where the topic ended before an attempt's first record."""
 
     topic_id: str
     ends: Mapping[int, int]
@@ -86,6 +103,8 @@ class Report(Noted):
     proof: str
     """How the published records were counted: `topic`, read back from it, or `acknowledged` by the broker."""
     finished_at: str
+    wish: str | None = None
+    """Who asked for it, if it was somebody who may ask the same twice: a run of the DAG, which tries again."""
 
 
 @dataclass(frozen=True)
@@ -106,28 +125,33 @@ class Staging:
 
     def settle(self, manifest: Manifest) -> Manifest:
         """Write the manifest unless another attempt was quicker; the one that counts is given back."""
+        # Whoever was quicker has tidied up behind us; else only a discard takes chunks away.
+        if not {self._key(name) for name in manifest.names} <= set(self._keys()) and self.manifest() is None:
+            raise self._given_up()
         self._create("manifest.json", manifest.model_dump_json().encode())
-        settled = self.manifest()
-        assert settled is not None, "it was written by us or by another"
+        if (settled := self.manifest()) is None:
+            raise self._given_up()
         return settled
 
-    def begun(self) -> Begun | None:
-        found = self._get("begun.json")
+    def begun(self, attempt: str) -> Begun | None:
+        found = self._get(f"{attempt}/{BEGUN}")
         return Begun.model_validate_json(found) if found is not None else None
 
-    def begin(self, begun: Begun) -> Begun:
+    def begin(self, attempt: str, begun: Begun) -> Begun:
         """Note where the topic ends, unless that was noted before."""
-        self._create("begun.json", begun.model_dump_json().encode())
-        noted = self.begun()
-        assert noted is not None, "it was written by us or by another"
+        self._create(f"{attempt}/{BEGUN}", begun.model_dump_json().encode())
+        if (noted := self.begun(attempt)) is None:
+            raise self._given_up()
         return noted
 
     def report(self) -> Report | None:
         found = self._get("report.json")
         return Report.model_validate_json(found) if found is not None else None
 
-    def finish(self, report: Report) -> None:
+    def finish(self, report: Report) -> Report:
+        """Write how it ended, unless another run did; the one that counts is given back."""
         self._create("report.json", report.model_dump_json().encode())
+        return self.report() or report
 
     def write(self, attempt: str, name: str, table: pa.Table) -> None:
         sink = pa.BufferOutputStream()
@@ -136,22 +160,30 @@ class Staging:
 
     def read(self, attempt: str, name: str) -> pa.Table:
         body = self._get(f"{attempt}/{name}")
-        if body is None:
+        if body is None and self.report() is not None:
             raise HistoryError(f"{self.location}: another run of this import has finished it, and tidied up.")
+        if body is None:
+            raise self._given_up()
         return pq.read_table(pa.BufferReader(body))
 
     def tidy(self, keep: Iterable[str]) -> None:
         """Remove what no manifest names: the chunks of other attempts, or of an import that is done."""
-        kept = {self._key(name) for name in (*keep, "manifest.json", "begun.json", "report.json")}
-        self._delete([key for key in self._keys("") if key not in kept])
+        kept = {self._key(name) for name in (*keep, "manifest.json", "report.json")}
+        self._delete([key for key in self._keys() if key not in kept])
 
     def remove(self) -> int:
         """Remove all of it, and tell how many objects that were; whoever comes next begins anew."""
-        keys = list(self._keys(""))
+        keys = list(self._keys())
         # The manifest goes first: without its chunks it would keep others from staging anew.
         self._delete([self._key("manifest.json")])
         self._delete(keys)
         return len(keys)
+
+    def _given_up(self) -> HistoryError:
+        return HistoryError(
+            f"{self.location}: what was staged is gone, as after a --discard while this ran. Give up what is left of "
+            f"it with --discard, then import once more."
+        )
 
     @property
     def _s3(self) -> "S3Client":
@@ -159,14 +191,13 @@ class Staging:
 
     @property
     def _bucket(self) -> str:
-        return self.location.removeprefix("s3://").partition("/")[0]
+        return objects.place(self.location)[0]
 
     def _key(self, name: str) -> str:
-        return f"{self.location.removeprefix('s3://').partition('/')[2]}/{name}"
+        return f"{objects.place(self.location)[1]}/{name}"
 
-    def _keys(self, name: str) -> Iterator[str]:
-        pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=self._key(name))
-        return (each["Key"] for page in pages for each in page.get("Contents", ()))
+    def _keys(self) -> Iterator[str]:
+        return (each.key for each in objects.listed(self._s3, self._bucket, self._key("")))
 
     def _delete(self, keys: Sequence[str]) -> None:
         for start in range(0, len(keys), 1000):
@@ -186,21 +217,36 @@ class Staging:
         """Whether the object was made; one that is there stays as it is."""
         from botocore.exceptions import ClientError
 
-        try:
-            self._s3.put_object(Bucket=self._bucket, Key=self._key(name), Body=body, IfNoneMatch="*")
-        except ClientError as error:
-            if error.response.get("ResponseMetadata", {}).get("HTTPStatusCode") in (PRECONDITION_FAILED, CONFLICT):
-                return False
-            raise
-        return True
+        for left in reversed(range(CREATE_TRIES)):
+            try:
+                self._s3.put_object(Bucket=self._bucket, Key=self._key(name), Body=body, IfNoneMatch="*")
+                return True
+            except ClientError as error:
+                status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode")
+                if status == PRECONDITION_FAILED:
+                    return False
+                # Another's put is under way, and may fail yet: only the next try tells whether the object is there.
+                if status != CONFLICT or not left:
+                    raise
+            time.sleep(CREATE_PAUSE_S)
+        raise AssertionError("the last try returns or raises")
+
+
+def strays(lake: Lake, feed: str) -> Iterator[Object]:
+    """What no manifest names: of attempts that died, came second or are under way. Other chunks await their import."""
+    bucket, prefix = objects.place(layout.imports_location(lake.location, feed))
+    for folder in objects.folders(lake.s3, bucket, f"{prefix}/"):
+        manifest = Staging(lake, feed, folder.rstrip("/").rpartition("/")[2]).manifest()
+        for attempt in objects.folders(lake.s3, bucket, folder):
+            if manifest is None or attempt != f"{folder}{manifest.attempt}/":
+                yield from objects.listed(lake.s3, bucket, attempt)
 
 
 def generations(lake: Lake, feed: str, name: str) -> list[int]:
     """How often an import was begun, by its numbers."""
-    bucket, _, prefix = layout.import_location(lake.location, feed, f"{name}-").removeprefix("s3://").partition("/")
-    pages = lake.s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix, Delimiter="/")
-    folders = [each["Prefix"] for page in pages for each in page.get("CommonPrefixes", ())]
-    return sorted(int(folder.removeprefix(prefix).rstrip("/")) for folder in folders)
+    bucket, prefix = objects.place(layout.import_location(lake.location, feed, f"{name}-"))
+    found = objects.folders(lake.s3, bucket, prefix)
+    return sorted(int(folder.removeprefix(prefix).rstrip("/")) for folder in found)
 
 
 def chunked(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:

@@ -3,17 +3,20 @@
 Each batch is one short transaction. Its progress, a number per lane, is committed in the same transaction as the offset
 of a consumer group: after a crash anywhere, `reached` tells the last batch that readers see, and the delivery goes on
 right after it. The transactional id is the delivery's name: whoever starts it again shuts out the one before, whose
-open transaction is aborted. Kafka forgets such a group `offsets.retention.minutes` (7 days) after its last commit.
+open transaction is aborted. Kafka forgets a lane `offsets.retention.minutes` (7 days) after it was last committed, so
+a delivery that is at work commits them all again, now and then.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from math import inf
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
-from headrace.errors import DeliveryError, DeliveryFenced
+from headrace.errors import DeliveryError, DeliveryFenced, DeliveryRefused
 from headrace.kafka.pace import Pace, Rate
 from headrace.kafka.topic import Config
 
@@ -27,12 +30,27 @@ BATCH_S = 1.0
 """No batch holds more than may go in this time, so that a slow rate makes small transactions, never long ones."""
 LARGEST_MESSAGE = 1_000_000_000
 """The client's own limit, out of the way: the broker's and the topic's decide."""
+LARGEST_BATCH = 1_000_000
+"""What the client sends together at most, as it does by itself; less where the topic takes less at once."""
 
+RENEW_S = 3600.0
+"""How often the numbers of all lanes are committed again, so that none is forgotten long before the others."""
 AGAIN = "again"
 """The lane that notes which wish to begin again was last fulfilled."""
 PARTITIONER = "murmur2_random"
 """Java's, where the connection says nothing else: a key that lies in two partitions has no order."""
 
+REFUSALS = {
+    KafkaError.MSG_SIZE_TOO_LARGE: (
+        "a message is larger than the broker takes. Raise the topic's max.message.bytes (in a feed file "
+        "topic.largest_message)"
+    ),
+    KafkaError.INVALID_TIMESTAMP: (
+        "a message is older or newer than the broker takes. Raise the topic's message.timestamp.before.max.ms, or "
+        "message.timestamp.after.max.ms for one that is ahead of the broker's clock"
+    ),
+}
+"""What a topic refuses for good, by Kafka's code, and what helps."""
 FENCED = {KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH}
 Headers = Sequence[tuple[str, bytes | None]]
 Lane = int | str
@@ -58,12 +76,23 @@ class Delivery:
     """One delivery to one topic, by name; used as a context, whose entry shuts out earlier ones of that name."""
 
     def __init__(
-        self, config: Config, name: str, *, topic: str, rate: Rate | None = None, partitioner: str | None = None
+        self,
+        config: Config,
+        name: str,
+        *,
+        topic: str,
+        largest: int,
+        rate: Rate | None = None,
+        partitioner: str | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """`largest` is the topic's max.message.bytes, which is one of batches: small messages together may pass it."""
         self.name, self.topic = name, topic
         self.pace = Pace(rate or Rate())
         self._config = dict(config)
         self._groups: dict[Lane, Any] = {}
+        self._known: dict[Lane, int] = {}
+        self._clock, self._renewed = clock, -inf
         self._open = False
         self._refusal: KafkaError | None = None
         self._producer = Producer(
@@ -74,6 +103,7 @@ class Delivery:
                 **self._config,
                 **({"partitioner": partitioner} if partitioner else {}),
                 "message.max.bytes": LARGEST_MESSAGE,
+                "batch.size": min(int(config.get("batch.size", LARGEST_BATCH)), largest),
                 "transactional.id": name,
                 "transaction.timeout.ms": TRANSACTION_S * 1000,
                 "delivery.report.only.error": True,
@@ -99,15 +129,27 @@ class Delivery:
         """The number that the last committed batch of a lane came with; zero before the first."""
         with self._client(lane) as client:
             (found,) = client.committed([TopicPartition(self.topic, 0)], TIMEOUT_S)
+            self._groups[lane] = client.consumer_group_metadata()
         if found.error is not None:
             raise self._failed(KafkaException(found.error))
-        return max(found.offset, 0)
+        self._known[lane] = max(found.offset, 0)
+        return self._known[lane]
 
     def send(self, messages: Sequence[Outgoing], *, reached: int, lane: int = 0) -> None:
         """Publish the messages and the number that they reach, both or neither, not faster than the rate allows."""
+        self.renew()
         # Before the transaction: an open one holds up everybody who reads committed records.
         self.pace.wait(len(messages), sum(message.size for message in messages))
         self._transact(messages, {lane: reached})
+
+    def renew(self) -> None:
+        """Commit the lanes' numbers again, if it is time: each by itself and without records, so that nobody waits."""
+        if self._clock() - self._renewed < RENEW_S:
+            return
+        for lane, number in list(self._known.items()):
+            if number:
+                self._transact((), {lane: number})
+        self._renewed = self._clock()
 
     def begin_again(self, lanes: Iterable[int], *, wish: int) -> None:
         """Take the lanes back to zero, all or none, and once for a wish: its next try goes on where it stopped."""
@@ -115,6 +157,7 @@ class Delivery:
             self._transact((), {**dict.fromkeys(lanes, 0), AGAIN: wish})
 
     def _transact(self, messages: Sequence[Outgoing], reached: Mapping[Lane, int]) -> None:
+        committing = False
         try:
             self._producer.begin_transaction()
             self._open = True
@@ -123,12 +166,14 @@ class Delivery:
             for lane, number in reached.items():
                 place = [TopicPartition(self.topic, 0, number)]
                 self._producer.send_offsets_to_transaction(place, self._group(lane), TIMEOUT_S)
+            committing = True
             self._commit()
         except KafkaException as error:
             # Where a commit gave no answer, nothing can be aborted: whoever starts again asks what was reached.
-            self._open = not error.args[0].fatal() and not error.args[0].retriable()
+            self._open = not error.args[0].fatal() and not (committing and error.args[0].retriable())
             raise self._failed(error) from error
         self._open = False
+        self._known.update(reached)
 
     def _commit(self) -> None:
         """A commit that gave no answer in time may be asked for again, and only that."""
@@ -189,11 +234,9 @@ class Delivery:
                 f"{where}: the same delivery was started somewhere else since, and goes on there. Nothing is lost or "
                 f"doubled; let that one end, or stop it and start this one again."
             )
-        if cause.code() == KafkaError.MSG_SIZE_TOO_LARGE:
-            return DeliveryError(
-                f"{where}: a message is larger than the broker takes. Raise the topic's max.message.bytes (in a feed "
-                f"file topic.largest_message), then start it again: it goes on where it stopped."
-            )
+        if cause.code() in REFUSALS:
+            refusal = REFUSALS[cause.code()]
+            return DeliveryRefused(f"{where}: {refusal}, then start it again: it goes on where it stopped.")
         return DeliveryError(f"{where}: {cause.str().rstrip('.')}. Start it again: it goes on where it stopped.")
 
 

@@ -7,6 +7,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType  # t
 from headrace.kafka.drift import LARGEST, POLICY, RETENTION
 from headrace.kafka.topic import TIMEOUT_S, Config
 
+RETENTION_BYTES = "retention.bytes"
 BEFORE, AFTER, STAMPED = "message.timestamp.before.max.ms", "message.timestamp.after.max.ms", "message.timestamp.type"
 
 
@@ -16,6 +17,8 @@ class Limits:
 
     largest_message: int
     retention: int | None
+    retention_bytes: int | None
+    """What a partition keeps at most, as it lies on the broker's disk."""
     is_compacted: bool
     keeps_timestamps: bool
     """Whether a record's own timestamp counts, and not the time of its arrival."""
@@ -34,6 +37,7 @@ def limits(config: Config, name: str) -> Limits:
     return Limits(
         largest_message=int(values[LARGEST]),
         retention=_limit(values[RETENTION]) if deletes else None,
+        retention_bytes=_limit(values.get(RETENTION_BYTES, "")) if deletes else None,
         is_compacted="compact" in values[POLICY],
         keeps_timestamps=values.get(STAMPED, "CreateTime") == "CreateTime",
         before=_limit(values.get(BEFORE, "")),
@@ -42,6 +46,6 @@ def limits(config: Config, name: str) -> Limits:
 
 
 def _limit(value: str) -> int | None:
-    """A number of milliseconds; minus one, and the largest there is, are none."""
+    """A number of milliseconds or bytes; minus one, and the largest there is, are none."""
     number = int(value or -1)
     return None if number < 0 or number >= 2**63 - 1 else number

@@ -6,27 +6,32 @@ both their records, and whoever starts to publish last shuts the other out.
 """
 
 import hashlib
+import logging
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 
 import pyarrow as pa
 
-from headrace import away, provenance
-from headrace.errors import HistoryError
+from headrace import away, layout, provenance
+from headrace.errors import HistoryError, ServiceAway, ServiceRefused
 from headrace.feed import Feed, refuse_stream
+from headrace.heads import Heads
 from headrace.history import counting, preparation
-from headrace.history.preparation import REJECTED, Order, Preview, Progress
+from headrace.history.preparation import Order, Preview, Progress
 from headrace.history.source import Source
-from headrace.history.staging import Begun, Manifest, Report, Staging, dumped, generations
+from headrace.history.staging import BEGUN, REJECTED, Begun, Manifest, Report, Staging, dumped, generations
 from headrace.kafka import limits, topic
-from headrace.kafka.delivery import Delivery, Outgoing, batches
+from headrace.kafka.delivery import LARGEST_BATCH, Delivery, Outgoing, batches
 from headrace.kafka.limits import Limits
 from headrace.kafka.pace import Rate
 from headrace.kafka.topic import Config
-from headrace.lake import Lake
+from headrace.lake import Lake, heads_of
 from headrace.provenance import SigningKey
+
+log = logging.getLogger(__name__)
 
 PARTITIONER = "murmur2_random"
 """As Java's producers choose a partition by the key; librdkafka's own default, consistent_random, chooses another."""
@@ -44,6 +49,8 @@ class Import:
     partitioner: str = PARTITIONER
     again: bool = False
     """Import once more what was imported before."""
+    wish: str | None = None
+    """Whose wish that is, for one who may try more than once: what was done for the same wish is not done again."""
 
     @property
     def name(self) -> str:
@@ -58,7 +65,7 @@ class Import:
         return hashlib.sha256(dumped(told).encode()).hexdigest()[:12]
 
 
-@away.tells
+@away.tells_resuming
 def import_history(
     asked: Import, *, lake: Lake, kafka: Config, signing: SigningKey, progress: Progress = lambda *_: None
 ) -> Report:
@@ -69,7 +76,9 @@ def import_history(
     if (report := staging.report()) is not None:
         _tidy(staging)  # whoever wrote it may have died before the chunks were gone
         return report
-    found = limits.limits(kafka, topic.describe(kafka, feed.topic).name)
+    described = topic.describe(kafka, feed.topic)
+    found = limits.limits(kafka, described.name)
+    judge = partial(_require_lasting, feed, found=found, partitions=len(described.partitions))
     manifest = staging.manifest() or preparation.prepare(
         feed,
         asked.source,
@@ -77,12 +86,20 @@ def import_history(
         staging=staging,
         schema_id=asked.schema_id,
         largest=found.largest_message,
-        judge=lambda oldest, newest: _require_lasting(feed, oldest, newest, found=found),
+        judge=judge,
         progress=progress,
     )
-    _require_lasting(feed, manifest.oldest, manifest.newest, found=found)
-    staging.tidy(keep=_named(manifest))
-    begun = _publish(asked, manifest, staging=staging, kafka=kafka, signing=signing, progress=progress)
+    judge(manifest.oldest, manifest.newest, manifest.bytes)
+    staging.tidy(keep=[*manifest.names, f"{manifest.attempt}/{BEGUN}"])
+    begun = _publish(
+        asked,
+        manifest,
+        staging=staging,
+        kafka=kafka,
+        largest=found.largest_message,
+        signing=signing,
+        progress=progress,
+    )
     proof = _prove(
         asked, manifest, begun, staging=staging, kafka=kafka, compacted=found.is_compacted, progress=progress
     )
@@ -97,8 +114,9 @@ def import_history(
         rejected_at=f"{staging.location}/{manifest.attempt}/{REJECTED}" if manifest.rejected else None,
         proof=proof,
         finished_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        wish=asked.wish,
     )
-    staging.finish(report)
+    report = staging.finish(report)
     _tidy(staging)
     return report
 
@@ -110,7 +128,8 @@ def discard(asked: Import, *, lake: Lake, kafka: Config) -> int:
     if staging.report() is not None:
         return 0
     if (manifest := staging.manifest()) is not None:
-        with _delivery(asked, manifest, staging=staging, kafka=kafka):
+        # The topic may be gone by now: nothing is sent, so how much it takes does not matter.
+        with _delivery(asked, manifest, staging=staging, kafka=kafka, largest=LARGEST_BATCH):
             pass  # a run that still publishes is shut out
     return staging.remove()
 
@@ -126,26 +145,41 @@ def preview(asked: Import, *, kafka: Config) -> Preview:
 
 
 def _staging(asked: Import, lake: Lake) -> Staging:
-    """The folder of the import that this command means: the last one, or the next if it is to be done again."""
+    """The folder of the import that this command means: the last one, or the next if it is to be done again.
+
+    A wish is fulfilled once: whoever tries again after the end is told of that end.
+    """
     numbers = generations(lake, asked.feed.name, asked.name)
     last = Staging(lake, asked.feed.name, f"{asked.name}-{numbers[-1] if numbers else 1}")
-    if numbers and asked.again and last.report() is not None:
+    done = last.report() if numbers and asked.again else None
+    if done is not None and (asked.wish is None or done.wish != asked.wish):
         return Staging(lake, asked.feed.name, f"{asked.name}-{numbers[-1] + 1}")
     return last
 
 
 def _tidy(staging: Staging) -> None:
-    """Leave of an import that is done only what tells of it."""
-    manifest = staging.manifest()
-    staging.tidy(keep=[f"{manifest.attempt}/{REJECTED}"] if manifest else [])
+    """Leave of an import that is done only what tells of it; it is done, whether that succeeds or not."""
+    try:
+        with away.services(lake=staging.lake, kept=away.RESUMES):
+            manifest = staging.manifest()
+            staging.tidy(keep=[f"{manifest.attempt}/{name}" for name in (REJECTED, BEGUN)] if manifest else [])
+    except (HistoryError, ServiceAway, ServiceRefused) as error:
+        log.warning(
+            "feed %s: import %s is done, but what was staged is still there: %s The same command tidies up.",
+            *(staging.feed, staging.import_id, error),
+        )
 
 
-def _named(manifest: Manifest) -> list[str]:
-    return [f"{manifest.attempt}/{name}" for name in (*(chunk.name for chunk in manifest.chunks), REJECTED)]
-
-
-def _require_lasting(feed: Feed, oldest: int | None, newest: int | None, *, found: Limits) -> None:
-    """Refuse timestamps that the broker would refuse, or would take as a reason to delete what is not archived yet."""
+def _require_lasting(
+    feed: Feed, oldest: int | None, newest: int | None, bytes_: int, *, found: Limits, partitions: int
+) -> None:
+    """Refuse what the broker would refuse, or would delete before it is archived, by its size or its timestamps."""
+    if found.retention_bytes is not None and bytes_ / partitions > found.retention_bytes:
+        raise HistoryError(
+            f"topic {feed.topic}: it keeps {found.retention_bytes:,} bytes in each of its {partitions} partitions, but "
+            f"the rows take {bytes_:,}, so the broker might delete some before they are archived. Raise the topic's "
+            f"retention.bytes for the time of the import, or import in parts."
+        )
     if oldest is None or newest is None or not found.keeps_timestamps:
         return
     now = int(time.time() * 1000)
@@ -174,18 +208,21 @@ def _publish(
     *,
     staging: Staging,
     kafka: Config,
+    largest: int,
     signing: SigningKey,
     progress: Progress,
 ) -> Begun:
     """Publish what is staged and not yet published."""
-    with _delivery(asked, manifest, staging=staging, kafka=kafka) as delivery:
+    with _delivery(asked, manifest, staging=staging, kafka=kafka, largest=largest) as delivery:
         found = topic.describe(kafka, asked.feed.topic)
-        noted = staging.begun()
-        begun = noted or staging.begin(
-            Begun(topic_id=found.id, ends={number: reach.end for number, reach in found.partitions.items()})
-        )
+        noted, reached = staging.begun(manifest.attempt), delivery.reached()
+        if reached and not noted:
+            raise HistoryError(
+                f"import {staging.import_id}: it was published up to row {reached:,}, but given up meanwhile with "
+                f"--discard. Do that once more, then import it anew."
+            )
+        begun = noted or staging.begin(manifest.attempt, Begun(topic_id=found.id, ends=counting.ends(kafka, found)))
         counting.require_same_topic(found, begun, import_id=staging.import_id)
-        reached = delivery.reached()
         if noted and not reached:
             reached = _remembered(asked, begun, staging=staging, kafka=kafka)
         messages = _messages(staging, manifest, reached=reached, signing=signing)
@@ -195,23 +232,17 @@ def _publish(
     return begun
 
 
-def _delivery(asked: Import, manifest: Manifest, *, staging: Staging, kafka: Config) -> Delivery:
+def _delivery(asked: Import, manifest: Manifest, *, staging: Staging, kafka: Config, largest: int) -> Delivery:
     """The delivery of what was staged; what is staged anew is another one, which has reached nothing yet."""
     name = f"headrace.import.{asked.feed.name}.{staging.import_id}.{manifest.attempt}"
-    return Delivery(kafka, name, topic=asked.feed.topic, rate=asked.rate, partitioner=asked.partitioner)
+    return Delivery(
+        kafka, name, topic=asked.feed.topic, largest=largest, rate=asked.rate, partitioner=asked.partitioner
+    )
 
 
 def _remembered(asked: Import, begun: Begun, *, staging: Staging, kafka: Config) -> int:
     """How many records an earlier run has published, asked of the topic: Kafka forgets an idle delivery in a week."""
-    held = counting.count(
-        kafka,
-        asked.feed.topic,
-        begun=begun,
-        import_id=staging.import_id,
-        expected=0,
-        progress=lambda _: None,
-        patience_s=0.0,
-    )
+    held = counting.count(kafka, asked.feed.topic, begun=begun, import_id=staging.import_id, progress=lambda _: None)
     if held is None:
         raise HistoryError(
             f"import {staging.import_id}: it was begun, but neither the broker nor the topic tells any more how far it "
@@ -253,17 +284,18 @@ def _prove(
     progress: Progress,
 ) -> str:
     """Count the import's records in the topic; where it no longer holds them all, what was acknowledged counts."""
-    if compacted:
-        return "acknowledged"
-    held = counting.count(
-        kafka,
-        asked.feed.topic,
-        begun=begun,
-        import_id=staging.import_id,
-        expected=manifest.rows,
-        progress=lambda done: progress("count", done, manifest.rows),
-    )
+    held = None
+    if not compacted:
+        held = counting.count(
+            kafka,
+            asked.feed.topic,
+            begun=begun,
+            import_id=staging.import_id,
+            progress=lambda done: progress("count", done, manifest.rows),
+        )
     if held is None:
+        found = topic.describe(kafka, asked.feed.topic)
+        counting.require_archived(found, begun, _archived(asked.feed, staging.lake), import_id=staging.import_id)
         return "acknowledged"
     if held != manifest.rows or manifest.rows + sum(manifest.rejected.values()) != manifest.total:
         raise HistoryError(
@@ -271,3 +303,9 @@ def _prove(
             f"{sum(manifest.rejected.values()):,} were rejected and {held:,} are in the topic, which does not match."
         )
     return "topic"
+
+
+def _archived(feed: Feed, lake: Lake) -> Heads:
+    """How far the feed's archive has come."""
+    table = lake.find(layout.archive_table(feed.name))
+    return heads_of(table) if table is not None else Heads()

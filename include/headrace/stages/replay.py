@@ -7,7 +7,10 @@ on where it stopped.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
+import numpy as np
+import numpy.typing as npt
 from pyiceberg.table import Table
 
 from headrace import archived, away, layout, provenance
@@ -17,17 +20,18 @@ from headrace.feed import Feed, refuse_stream
 from headrace.filed import Claim
 from headrace.heads import Heads, mirrored
 from headrace.kafka.delivery import Delivery, Headers, Outgoing, batches
+from headrace.kafka.limits import AFTER, BEFORE
 from headrace.kafka.pace import Rate
-from headrace.kafka.target import Target, target
+from headrace.kafka.target import Target, Times, target
 from headrace.kafka.topic import Config
 from headrace.lake import Lake, heads_of
 from headrace.provenance import Header, Origin, SigningKey
 from headrace.quarantine import Reason
 from headrace.record import filed_hour
-from headrace.slice import Slice, kafka_number
+from headrace.slice import Offsets, Slice, kafka_number
 
 Progress = Callable[[int, int], None]
-"""Told how many records were published, and how many there may be in all."""
+"""Told how many records of the archive were looked at, and how many are to be."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,11 @@ class Replay:
         """The id of the topic that the records come from."""
         return self.heads.drained_id if self.slice.drained else self.heads.topic_id
 
+    @property
+    def is_archived(self) -> bool:
+        """Whether the feed itself reads the topic that they go to."""
+        return self.target.id in {self.heads.topic_id, self.heads.drained_id}
+
 
 @dataclass
 class Tally:
@@ -63,17 +72,20 @@ class Tally:
     """Left out: records that say falsely that they were replayed or imported."""
     expired: int = 0
     """Older than the topic keeps records; the broker may delete them before anybody reads them."""
+    refused: int = 0
+    """Older or newer than the topic takes records."""
     hours: dict[tuple[int, int | None], tuple[int, int]] = field(default_factory=dict)
     """Records and bytes by the partition, as its topic numbers it, and the hour since 1970."""
 
-    def add(self, record: Archived, message: Outgoing, *, oldest: int | None) -> None:
+    def add(self, record: Archived, message: Outgoing, *, times: Times) -> None:
         self.records += 1
         self.bytes += message.size
         place = (kafka_number(record.partition), filed_hour(record.timestamp))
         count, size = self.hours.get(place, (0, 0))
         self.hours[place] = (count + 1, size + message.size)
-        if oldest is not None and record.timestamp is not None and record.timestamp < oldest:
-            self.expired += 1
+        if record.timestamp:  # what has none, or zero, is sent as of now
+            self.expired += times.expires(record.timestamp)
+            self.refused += times.refuses(record.timestamp)
 
 
 @away.tells
@@ -95,29 +107,33 @@ def plan(
             f"topic {found.name}: it was deleted and made again since it was archived, so nothing of the archive is "
             f"its own. To publish there all the same, name it: --to {found.name}"
         )
-    narrowed = slice_.at(_quarantined(feed, lake, slice_)) if slice_.quarantine is not None else slice_
+    narrowed = slice_.at(*_quarantined(feed, lake, slice_)) if slice_.quarantine is not None else slice_
     own = found.id == heads.topic_id
     files = archived.files(table, snapshot.snapshot_id, slice_=narrowed)
-    if same_partitions or own:
+    keeps = same_partitions or own
+    if keeps:
         _refuse_narrow(found, files, own=own)
     topic_id = heads.drained_id if slice_.drained else heads.topic_id
-    id_ = slice_.identity(feed=feed.name, topic_id=topic_id, to=found.id, secret=signing.secret)
+    # The last key: a new one is put before it, and what was begun goes on.
+    id_ = slice_.identity(feed=feed.name, topic_id=topic_id, to=found.id, same_partitions=keeps, secret=signing.all[-1])
     name = f"headrace.replay.{feed.name}.{id_}"
-    return Replay(name, feed, table, heads, narrowed, files, found, same_partitions or own, signing)
+    return Replay(name, feed, table, heads, narrowed, files, found, keeps, signing)
 
 
-def _quarantined(feed: Feed, lake: Lake, slice_: Slice) -> Iterator[tuple[int, int]]:
-    """Where the records in quarantine lie in the archive."""
+def _quarantined(feed: Feed, lake: Lake, slice_: Slice) -> tuple[npt.NDArray[np.int32], Offsets]:
+    """The partitions and offsets of the records in quarantine, as the archive has them."""
     if slice_.quarantine and slice_.quarantine not in {reason.value for reason in Reason}:
         known = ", ".join(reason.value for reason in Reason)
         raise SliceError(f'nothing is ever quarantined as "{slice_.quarantine}". The reasons are: {known}.')
     table = lake.find(layout.quarantine_table(feed.name))
-    if table is None:
-        return
-    reason = f"reason = '{slice_.quarantine}'" if slice_.quarantine else "true"
-    rows = table.scan(row_filter=reason, selected_fields=("partition", "offset")).to_arrow_batch_reader()
-    for batch in rows:
-        yield from zip(batch["partition"].to_pylist(), batch["offset"].to_pylist(), strict=True)
+    partitions, offsets = [np.empty(0, np.int32)], [np.empty(0, np.int64)]
+    if table is not None:
+        reason = f"reason = '{slice_.quarantine}'" if slice_.quarantine else "true"
+        scan = table.scan(row_filter=reason, selected_fields=("partition", "offset"))
+        for batch in scan.to_arrow_batch_reader():
+            partitions.append(batch["partition"].to_numpy())
+            offsets.append(batch["offset"].to_numpy())
+    return np.concatenate(partitions), np.concatenate(offsets)
 
 
 def _refuse_narrow(found: Target, files: Mapping[int, Sequence[Claim]], *, own: bool) -> None:
@@ -130,18 +146,61 @@ def _refuse_narrow(found: Target, files: Mapping[int, Sequence[Claim]], *, own: 
         )
 
 
+def cautions(replay: Replay, *, now: int) -> list[str]:
+    """What the topic does to records of the slice, as far as it is known before any is sent; a sentence each."""
+    to, said = replay.target, []
+    span, times = archived.span(replay.files, slice_=replay.slice), to.times(now)
+    if not to.limits.keeps_timestamps:
+        said.append(f"Topic {to.name} stamps records itself (LogAppendTime): their timestamps are not kept.")
+    if span and span[0] < times.earliest:
+        said.append(f"Some of the slice may be older than topic {to.name} takes. Raise its {BEFORE} first.")
+    if span and span[1] > times.latest:
+        said.append(f"Some of the slice may be newer than topic {to.name} takes. Raise its {AFTER} first.")
+    return said + dangers(replay, now=now)
+
+
+def dangers(replay: Replay, *, now: int) -> list[str]:
+    """What readers of the topic may lose by a replay."""
+    to, said = replay.target, []
+    if to.limits.is_compacted and replay.files:
+        said.append(
+            f"Topic {to.name} is compacted: of each key it keeps what came last, which is then what was replayed, also "
+            f"where it is older. A newer record that was not read yet may go."
+        )
+    span = archived.span(replay.files, slice_=replay.slice)
+    if span and to.times(now).expires(span[0]):
+        said.append(
+            f"Some of the slice may be of {_day(span[0])}, older than topic {to.name} keeps any (retention.ms): the "
+            f"broker may delete it before it is read, and a feed stops where records were lost. Lengthen it meanwhile."
+        )
+    return said
+
+
+def _day(milliseconds: int) -> str:
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).date().isoformat()
+
+
+def _require_safe(replay: Replay, *, now: int) -> None:
+    """Refuse what may lose records of the feed, or stop it."""
+    if replay.is_archived and (said := dangers(replay, now=now)):
+        raise TopicError(
+            f"topic {replay.target.name}: feed {replay.feed.name} reads it, and may lose by this. "
+            f"{' '.join(said)} Send the slice to another topic (--to), or narrow it (--since). All the same: --anyway"
+        )
+
+
 @away.tells
 def survey(replay: Replay, *, now: int, lake: Lake) -> Tally:
     """Count what a replay would send, and send nothing."""
     assert lake is not None, "away tells by it which lake does not answer"
-    tally = Tally()
+    tally, times = Tally(), replay.target.times(now)
     for number in replay.files:
-        for _ in _messages(replay, number, first=0, tally=tally, now=now):
+        for _ in _messages(replay, number, first=0, tally=tally, times=times):
             pass
     return tally
 
 
-@away.tells
+@away.tells_resuming
 def run(
     replay: Replay,
     *,
@@ -150,35 +209,58 @@ def run(
     now: int,
     rate: Rate,
     again: int | None = None,
+    anyway: bool = False,
     progress: Progress | None = None,
 ) -> Tally:
     """Send the slice from where an earlier try of the same replay stopped, or from its beginning, once for a number
-    that `again` gives to this wish."""
+    that `again` gives to this wish; where the feed may lose by it, only if that is wanted `anyway`."""
     assert lake is not None, "away tells by it which lake does not answer"
-    tally, sent = Tally(), 0
-    with Delivery(kafka, replay.name, topic=replay.target.name, rate=rate) as delivery:
+    if not anyway:
+        _require_safe(replay, now=now)
+    tally, to = Tally(), replay.target
+    times = to.times(now)
+    with Delivery(kafka, replay.name, topic=to.name, largest=to.limits.largest_message, rate=rate) as delivery:
         if again is not None:
             delivery.begin_again(replay.files, wish=again)
         firsts = {number: delivery.reached(number) for number in replay.files}
-        of = sum(
-            claim.records for number, claims in replay.files.items() for claim in claims if claim.last >= firsts[number]
-        )
+        delivery.renew()
+        looked = _counting(replay, firsts, progress=progress)
         for number, first in firsts.items():
-            messages = _messages(replay, number, first=first, tally=tally, now=now)
+            messages = _messages(replay, number, first=first, tally=tally, times=times, looked=looked)
             for batch, reached in batches(messages, rate):
                 delivery.send(batch, reached=reached, lane=number)
-                sent += len(batch)
-                if progress:
-                    progress(sent, of)
     return tally
 
 
-def _messages(replay: Replay, number: int, *, first: int, tally: Tally, now: int) -> Iterator[tuple[Outgoing, int]]:
+def _counting(replay: Replay, firsts: Mapping[int, int], *, progress: Progress | None) -> Callable[[int], None]:
+    """Sums up how many records were looked at, whether they are sent or not, and tells it with how many are to be."""
+    done = 0
+    of = sum(
+        claim.records for number, claims in replay.files.items() for claim in claims if claim.last >= firsts[number]
+    )
+
+    def looked(records: int) -> None:
+        nonlocal done
+        done += records
+        if progress:
+            progress(done, of)
+
+    return looked
+
+
+def _messages(
+    replay: Replay,
+    number: int,
+    *,
+    first: int,
+    tally: Tally,
+    times: Times,
+    looked: Callable[[int], None] = lambda _: None,
+) -> Iterator[tuple[Outgoing, int]]:
     """One partition's records as they go out, each with the offset that is reached after it."""
-    limits = replay.target.limits
-    oldest = now - limits.retention if limits.retention is not None and limits.keeps_timestamps else None
     lowest = {partition: claims[0].first for partition, claims in replay.files.items()}
-    for record in archived.records(replay.table.io, replay.files[number], slice_=replay.slice, first=first):
+    claimed, io = replay.files[number], replay.table.io
+    for record in archived.records(io, claimed, slice_=replay.slice, first=first, looked=looked):
         try:
             headers, copied = _headers(replay, record)
         except ForgedError:
@@ -193,7 +275,7 @@ def _messages(replay: Replay, number: int, *, first: int, tally: Tally, now: int
             continue
         partition = kafka_number(number) if replay.same_partitions else None
         message = Outgoing(record.key, record.value, headers, record.timestamp, partition)
-        tally.add(record, message, oldest=oldest)
+        tally.add(record, message, times=times)
         yield message, record.offset + 1
 
 

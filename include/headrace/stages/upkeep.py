@@ -1,9 +1,11 @@
-"""Upkeep: remove from an archive's folders what no snapshot names and no extract can commit any more.
+"""Upkeep: remove what no snapshot of an archive names and no extract can commit any more, and what imports left.
 
 An object is an orphan when three things are so. No live snapshot of the archive names it. It was there before a fence:
 an empty commit, after which no extract that planned earlier can land. And it is older than any extract may become, by
 S3's own clock. Each of the last two alone would be enough; together they forgive a mistake in either. Where the files
 tell of a table that the catalog does not know, nothing is an orphan: somebody has to look first.
+
+What an import has staged is a stray when no manifest names it and it is older than staging may take.
 """
 
 import re
@@ -17,12 +19,14 @@ from typing import Any
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.table import Table
 
-from headrace import away, duration, heads, layout
+from headrace import away, duration, heads, layout, objects
 from headrace.errors import ForeignTable, MovedError, UpkeepError
 from headrace.feed import Feed
+from headrace.history.staging import STAGING_LIMIT, strays
 from headrace.lake import Lake, heads_of, keep_time
 from headrace.lineage import is_foreign
 from headrace.named import Named, named_by, tips
+from headrace.objects import Object, place
 
 MARGIN = timedelta(hours=1)
 """Beyond the longest run: for a commit that began in time, and for clocks within S3."""
@@ -83,13 +87,17 @@ def allowed_age(feed: Feed) -> timedelta:
 def upkeep(
     feed: Feed, *, lake: Lake, older_than: timedelta | None = None, dry_run: bool = False, clock: Clock | None = None
 ) -> Upkeep:
-    """Remove the orphans of a feed's archive; to do so twice, or twice at once, changes nothing more."""
+    """Remove a feed's orphans and strays; to do so twice, or twice at once, changes nothing more."""
     age = max(older_than or timedelta(), allowed_age(feed))
     now = _now(lake)
     table = lake.find(layout.archive_table(feed.name))
-    if table is None:
-        return Upkeep(feed.name, age, False, ())
-    sweep = _Sweep(feed, lake, before=now, oldest=(clock(now) if clock else now) - age)
+    sweep = _Sweep(feed, lake, before=now, today=clock(now) if clock else now, age=age)
+    fenced, swept = _keep_archive(sweep, table, dry_run=dry_run) if table else (False, ())
+    return Upkeep(feed.name, age, fenced, (*swept, sweep.imports(remove=not dry_run)))
+
+
+def _keep_archive(sweep: "_Sweep", table: Table, *, dry_run: bool) -> tuple[bool, tuple[Swept, ...]]:
+    """Whether there was a fence, and what was removed behind it."""
     # Most often the newest snapshots name everything: then the others need not be read.
     named = Named(named_by(table, tips(table)))
     suspects = sweep.through(table, named)
@@ -98,15 +106,15 @@ def upkeep(
         named = Named(named_by(table, table.metadata.snapshots))
         suspects = sweep.through(table, named)
     if dry_run or not any(each.removed for each in suspects):
-        return Upkeep(feed.name, age, False, suspects)
-    fenced, known = fence(feed, lake), {each.snapshot_id for each in table.metadata.snapshots}
+        return False, suspects
+    fenced, known = fence(sweep.feed, sweep.lake), {each.snapshot_id for each in table.metadata.snapshots}
     since = [each for each in fenced.metadata.snapshots if each.snapshot_id not in known]
-    return Upkeep(feed.name, age, True, sweep.through(fenced, named.joined(named_by(fenced, since)), remove=True))
+    return True, sweep.through(fenced, named.joined(named_by(fenced, since)), remove=True)
 
 
 def _now(lake: Lake) -> datetime:
     """S3's own time."""
-    answer = lake.s3.list_objects_v2(Bucket=_split(lake.location)[0], MaxKeys=1)
+    answer = lake.s3.list_objects_v2(Bucket=place(lake.location)[0], MaxKeys=1)
     return parsedate_to_datetime(answer["ResponseMetadata"]["HTTPHeaders"]["date"])
 
 
@@ -135,22 +143,16 @@ def fence(feed: Feed, lake: Lake) -> Table:
 
 
 @dataclass(frozen=True)
-class _Object:
-    key: str
-    bytes: int
-    modified: datetime
-
-
-@dataclass(frozen=True)
 class _Sweep:
-    """One way through all folders of a feed's archive, a page of S3's list at a time."""
+    """One way through all folders of a feed, a page of S3's list at a time."""
 
     feed: Feed
     lake: Lake
     before: datetime
     """Only what was there then can be an orphan."""
-    oldest: datetime
-    """Only what is older can be one."""
+    today: datetime
+    age: timedelta
+    """Only what is older today can be one."""
 
     def through(self, table: Table, named: Named, *, remove: bool = False) -> tuple[Swept, ...]:
         """Count the orphans, and remove them if asked to."""
@@ -159,22 +161,22 @@ class _Sweep:
             self._orphans(self._data_files(data), named, data),
             self._orphans(self._metadata_files(table, metadata), named, metadata),
         )
-        batch: list[str] = []
-        for orphan in orphans:
-            batch.append(orphan.key)
-            if len(batch) == BATCH:
-                self._remove(batch, really=remove)
-                batch = []
-        self._remove(batch, really=remove)
+        self._remove_all(orphans, really=remove)
         self._abort_uploads(table, uploads, really=remove)
         return data, metadata, uploads
 
+    def imports(self, *, remove: bool) -> Swept:
+        """Count what imports have left staged, and remove it if asked to."""
+        swept = Swept("staged for imports")
+        oldest = self.today - max(self.age, STAGING_LIMIT)
+        self._remove_all(self._old(strays(self.lake, self.feed.name), swept, oldest=oldest), really=remove)
+        return swept
+
     def refuse_foreign(self, table: Table, named: Named) -> None:
         """Stop where files may be those of a table that the catalog has lost sight of."""
-        place = _split(table.location())[0]
-        if place != self._bucket:
+        if (bucket := place(table.location())[0]) != self._bucket:
             raise ForeignTable(
-                f"archive of {self.feed.name}: its table lies in the bucket {place}, but the lake in {self._bucket}: "
+                f"archive of {self.feed.name}: its table lies in the bucket {bucket}, but the lake in {self._bucket}: "
                 f"nothing was removed. Upkeep needs both in one."
             )
         for each in self._listed(self._metadata_folder(table)):
@@ -189,17 +191,20 @@ class _Sweep:
                     f"nobody needs what that names, delete the file and run upkeep again."
                 )
 
-    def _orphans(self, objects: Iterator[_Object], named: Named, swept: Swept) -> Iterator[_Object]:
-        for each in objects:
-            if f"{self._bucket}/{each.key}" in named:
-                continue
-            if each.modified >= self.before or each.modified > self.oldest:
+    def _orphans(self, found: Iterator[Object], named: Named, swept: Swept) -> Iterator[Object]:
+        unnamed = (each for each in found if f"{self._bucket}/{each.key}" not in named)
+        return self._old(unnamed, swept, oldest=self._oldest)
+
+    def _old(self, found: Iterator[Object], swept: Swept, *, oldest: datetime) -> Iterator[Object]:
+        """Those that are old enough to go, counted."""
+        for each in found:
+            if each.modified >= self.before or each.modified > oldest:
                 swept.young += 1
                 continue
             _count(swept, each.key, bytes_=each.bytes)
             yield each
 
-    def _data_files(self, swept: Swept) -> Iterator[_Object]:
+    def _data_files(self, swept: Swept) -> Iterator[Object]:
         drains = self.feed.declaration.topic.drains
         for topic in (self.feed.topic, *([drains.topic] if drains else [])):
             for folder in self._partitions(f"{self._prefix}archive/{topic}/"):
@@ -209,7 +214,7 @@ class _Sweep:
                     elif name["feed"] == self.feed.name:
                         yield each
 
-    def _metadata_files(self, table: Table, swept: Swept) -> Iterator[_Object]:
+    def _metadata_files(self, table: Table, swept: Swept) -> Iterator[Object]:
         for each in self._listed(self._metadata_folder(table)):
             if METADATA.fullmatch(each.key.rpartition("/")[2]):
                 yield each
@@ -217,25 +222,25 @@ class _Sweep:
                 swept.unknown += 1
 
     def _metadata_folder(self, table: Table) -> str:
-        return f"{_split(table.location())[1]}/metadata/"
+        return f"{place(table.location())[1]}/metadata/"
 
     def _partitions(self, folder: str) -> Iterator[str]:
         """The folders of a topic's partitions; the feed's own metadata may lie beside them."""
-        pages = self.lake.s3.get_paginator("list_objects_v2").paginate(
-            Bucket=self._bucket, Prefix=folder, Delimiter="/"
-        )
-        for page in pages:
-            for found in page.get("CommonPrefixes", []):
-                if found["Prefix"].rstrip("/").rpartition("/")[2].isdecimal():
-                    yield found["Prefix"]
+        for found in objects.folders(self.lake.s3, self._bucket, folder):
+            if found.rstrip("/").rpartition("/")[2].isdecimal():
+                yield found
 
-    def _listed(self, folder: str) -> Iterator[_Object]:
-        pages = self.lake.s3.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=folder)
-        for page in pages:
-            for found in page.get("Contents", []):
-                if found["Key"].endswith("/"):
-                    continue  # Arrow marks a folder so whenever it has deleted a file in it.
-                yield _Object(found["Key"], found["Size"], found["LastModified"])
+    def _listed(self, folder: str) -> Iterator[Object]:
+        return objects.listed(self.lake.s3, self._bucket, folder)
+
+    def _remove_all(self, orphans: Iterator[Object], *, really: bool) -> None:
+        batch: list[str] = []
+        for orphan in orphans:
+            batch.append(orphan.key)
+            if len(batch) == BATCH:
+                self._remove(batch, really=really)
+                batch = []
+        self._remove(batch, really=really)
 
     def _remove(self, keys: list[str], *, really: bool) -> None:
         if not keys or not really:
@@ -245,14 +250,14 @@ class _Sweep:
         )
         if errors := deleted.get("Errors", []):
             raise UpkeepError(
-                f"archive of {self.feed.name}: S3 did not delete {len(errors)} of {len(keys)} orphans, the first is "
+                f"feed {self.feed.name}: S3 did not delete {len(errors)} of {len(keys)} orphans, the first is "
                 f"{errors[0].get('Key')}: {errors[0].get('Code')}. Allow s3:DeleteObject, then run upkeep again."
             )
 
     def _abort_uploads(self, table: Table, swept: Swept, *, really: bool) -> None:
         """Parts of files that were never finished: S3 lists them nowhere else, and bills them."""
         for upload in self._uploads(self._metadata_folder(table)):
-            if upload["Initiated"] >= self.before or upload["Initiated"] > self.oldest:
+            if upload["Initiated"] >= self.before or upload["Initiated"] > self._oldest:
                 swept.young += 1
                 continue
             _count(swept, upload["Key"], bytes_=0)
@@ -265,12 +270,16 @@ class _Sweep:
             yield from page.get("Uploads", [])
 
     @property
+    def _oldest(self) -> datetime:
+        return self.today - self.age
+
+    @property
     def _bucket(self) -> str:
-        return _split(self.lake.location)[0]
+        return place(self.lake.location)[0]
 
     @property
     def _prefix(self) -> str:
-        prefix = _split(self.lake.location)[1]
+        prefix = place(self.lake.location)[1]
         return f"{prefix}/" if prefix else ""
 
 
@@ -279,9 +288,3 @@ def _count(swept: Swept, key: str, *, bytes_: int) -> None:
     swept.bytes += bytes_
     if len(swept.first) < LISTED:
         swept.first.append(key)
-
-
-def _split(location: str) -> tuple[str, str]:
-    """The bucket and what comes after it."""
-    bucket, _, prefix = re.sub(r"^\w+://", "", location).partition("/")
-    return bucket, prefix.strip("/")
