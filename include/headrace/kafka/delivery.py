@@ -52,6 +52,12 @@ REFUSALS = {
 }
 """What a topic refuses for good, by Kafka's code, and what helps."""
 FENCED = {KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH}
+UNCOORDINATED = {
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.NOT_COORDINATOR,
+}
+BETWEEN_ASKING_S = 0.2
 Headers = Sequence[tuple[str, bytes | None]]
 Lane = int | str
 
@@ -128,12 +134,25 @@ class Delivery:
     def reached(self, lane: Lane = 0) -> int:
         """The number that the last committed batch of a lane came with; zero before the first."""
         with self._client(lane) as client:
-            (found,) = client.committed([TopicPartition(self.topic, 0)], TIMEOUT_S)
+            found = self._committed(client)
             self._groups[lane] = client.consumer_group_metadata()
         if found.error is not None:
             raise self._failed(KafkaException(found.error))
         self._known[lane] = max(found.offset, 0)
         return self._known[lane]
+
+    def _committed(self, client: Consumer) -> TopicPartition:
+        """What the group has; soon after a broker's start its coordinator is not to be found yet."""
+        patience = self._clock() + TIMEOUT_S
+        while True:
+            try:
+                (found,) = client.committed([TopicPartition(self.topic, 0)], TIMEOUT_S)
+            except KafkaException as error:
+                if error.args[0].code() not in UNCOORDINATED or self._clock() > patience:
+                    raise
+                time.sleep(BETWEEN_ASKING_S)
+            else:
+                return found
 
     def send(self, messages: Sequence[Outgoing], *, reached: int, lane: int = 0) -> None:
         """Publish the messages and the number that they reach, both or neither, not faster than the rate allows."""
