@@ -34,6 +34,8 @@ FILE_AHEAD_BYTES = 32 * 2**20
 FILED_BYTES = 4 * 2**20
 """About how much is filed at once. Filing takes many steps, and before each it waits for Python's lock, which reading
 keeps most of the time: the larger the steps, the less they wait."""
+LARGE_BATCH_BYTES = 12 * 2**20
+"""Whoever reads keeps batches below that, unless single messages are large."""
 PUT_AHEAD_BYTES = 64 * 2**20
 """How far filing may be ahead of S3; a single file may be larger."""
 PUTS = 4
@@ -86,7 +88,6 @@ class Archive:
 
         Reading goes on in the caller's thread while what was read is encoded in a second and put by others.
         """
-        return_large_blocks()
         with Lane(ahead=PUT_AHEAD_BYTES, threads=PUTS) as puts, Lane(ahead=FILE_AHEAD_BYTES) as lane:
 
             def put(key: str, body: bytes) -> None:
@@ -143,6 +144,8 @@ def gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[list[pa.Record
     several: list[pa.RecordBatch] = []
     bytes_ = 0
     for batch in batches:
+        if batch.nbytes > LARGE_BATCH_BYTES:
+            return_large_blocks()
         several.append(batch)
         bytes_ += batch.nbytes
         if bytes_ >= FILED_BYTES:
