@@ -11,16 +11,13 @@ from typing import Any
 
 from airflow.sdk import Param, dag, get_current_context, task
 
+from headrace.airflow import form as fields
 from headrace.airflow.tasks import edge
 
 log = logging.getLogger(__name__)
 
 EVERY_S = 15.0
 """How often the log tells how far it is."""
-
-
-def optional(title: str, description: str, **schema: Any) -> Param:
-    return Param(None, type=["null", "string"], title=title, description=description, **schema)
 
 
 @task(task_id="import", retries=2, retry_delay=timedelta(seconds=30), execution_timeout=timedelta(hours=12))
@@ -92,7 +89,7 @@ def _logged(what: str, done: dict[str, Any]) -> dict[str, Any]:
     tags=["headrace"],
     doc_md=__doc__,
     params={
-        "feed": Param("", type="string", minLength=1, title="Feed", description="Whose topic it goes to."),
+        "feed": fields.feed("Whose topic it goes to."),
         "source": Param(
             "",
             type="string",
@@ -101,7 +98,7 @@ def _logged(what: str, done: dict[str, Any]) -> dict[str, Any]:
             description="postgres:CONNECTION/schema.table, postgres:CONNECTION with a query, s3://bucket/*.parquet, "
             "or a path on the worker.",
         ),
-        "query": optional(
+        "query": fields.optional(
             "Query",
             "What to ask the database, instead of a table. Its text stays in Airflow's database: name nobody in it.",
             format="multiline",
@@ -112,8 +109,10 @@ def _logged(what: str, done: dict[str, Any]) -> dict[str, Any]:
             title="Map",
             description='Fields whose column has another name: {"field": "column"}.',
         ),
-        "timestamp": optional("Timestamp", "The column of the records' Kafka timestamp; else the time of publishing."),
-        "format": optional(
+        "timestamp": fields.optional(
+            "Timestamp", "The column of the records' Kafka timestamp; else the time of publishing."
+        ),
+        "format": fields.optional(
             "Format", "If the files' names do not tell.", enum=[None, "parquet", "csv", "jsonl", "avro"]
         ),
         "delimiter": Param(",", type="string", title="Delimiter", description="Between the values of CSV files."),
@@ -124,7 +123,7 @@ def _logged(what: str, done: dict[str, Any]) -> dict[str, Any]:
             title="Header",
             description="The columns of CSV files whose first line does not name them.",
         ),
-        "aws_connection": optional("AWS connection", "For files on S3, if not where the lake is."),
+        "aws_connection": fields.optional("AWS connection", "For files on S3, if not where the lake is."),
         "source_rate": Param(
             50_000,
             type="number",
@@ -132,12 +131,7 @@ def _logged(what: str, done: dict[str, Any]) -> dict[str, Any]:
             title="Source rate",
             description="Rows per second that the source is asked for at most; 0: no limit.",
         ),
-        "rate": Param(
-            None,
-            type=["null", "number"],
-            title="Rate",
-            description="Records per second published at most; else no limit.",
-        ),
+        "rate": fields.number("Rate", "Records per second published at most; else no limit."),
         "partitioner": Param(
             "murmur2_random",
             type="string",
@@ -145,21 +139,11 @@ def _logged(what: str, done: dict[str, Any]) -> dict[str, Any]:
             title="Partitioner",
             description="As your producers choose a partition: Java's, or librdkafka's own default.",
         ),
-        "strict": Param(False, type="boolean", title="Strict", description="Stop at the first row that is no record."),
-        "again": Param(False, type="boolean", title="Again", description="Import once more what was imported already."),
-        "scratch": optional("Scratch", "A folder of the worker with room to sort in."),
-        "dry_run": Param(
-            False,
-            type="boolean",
-            title="Dry run",
-            description="Only tell what would be done, and what is wrong in the first rows.",
-        ),
-        "discard": Param(
-            False,
-            type="boolean",
-            title="Discard",
-            description="Give up what was begun and not finished: remove what is staged.",
-        ),
+        "strict": fields.switch("Strict", "Stop at the first row that is no record."),
+        "again": fields.switch("Again", "Import once more what was imported already."),
+        "scratch": fields.optional("Scratch", "A folder of the worker with room to sort in."),
+        "dry_run": fields.switch("Dry run", "Only tell what would be done, and what is wrong in the first rows."),
+        "discard": fields.switch("Discard", "Give up what was begun and not finished: remove what is staged."),
     },
 )
 def history_import() -> None:

@@ -8,36 +8,12 @@ import logging
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from airflow.sdk import Param, dag, get_current_context, task
+from airflow.sdk import dag, get_current_context, task
 
-from headrace import feed as feeds
+from headrace.airflow import form as fields
 from headrace.airflow.tasks import edge
-from headrace.settings import Settings
 
 log = logging.getLogger(__name__)
-
-
-def optional(title: str, description: str, **schema: Any) -> Param:
-    return Param(None, type=["null", "string"], title=title, description=description, **schema)
-
-
-def listed(title: str, description: str, **items: str) -> Param:
-    """Texts, one a line, which is how the form shows a list of them."""
-    return Param([], type=["null", "array"], items={"type": "string", **items}, title=title, description=description)
-
-
-def switch(title: str, description: str) -> Param:
-    return Param(False, type="boolean", title=title, description=description)
-
-
-def number(title: str, description: str) -> Param:
-    return Param(None, type=["null", "number"], exclusiveMinimum=0, title=title, description=description)
-
-
-def known() -> list[str]:
-    """The feeds that the form proposes; any other may be typed in."""
-    folder = Settings().schemas
-    return [path.stem for path in feeds.files(folder)] if folder.is_dir() else []
 
 
 @task(task_id="replay", retries=2, retry_delay=timedelta(seconds=30), execution_timeout=timedelta(hours=12))
@@ -77,28 +53,28 @@ def send() -> dict[str, Any]:
     tags=["headrace"],
     doc_md=__doc__,
     params={
-        "feed": Param("", type="string", minLength=1, examples=known(), title="Feed", description="The feed's name."),
-        "dry_run": Param(True, type="boolean", title="Dry run", description="Only count what would be sent."),
-        "since": optional("Since", "Kafka timestamps from here on.", format="date-time"),
-        "until": optional("Until", "Kafka timestamps before this.", format="date-time"),
-        "offsets": listed(
+        "feed": fields.feed("The feed's name."),
+        "dry_run": fields.switch("Dry run", "Only count what would be sent.", on=True),
+        "since": fields.optional("Since", "Kafka timestamps from here on.", format="date-time"),
+        "until": fields.optional("Until", "Kafka timestamps before this.", format="date-time"),
+        "offsets": fields.listed(
             "Offsets", "PARTITION:FIRST-LAST, one a line, such as 0:100-199; first and last are both meant."
         ),
-        "partitions": listed("Partitions", "One number a line; all if none.", pattern="^[0-9]+$"),
-        "keys": listed(
+        "partitions": fields.listed("Partitions", "One number a line; all if none.", pattern="^[0-9]+$"),
+        "keys": fields.listed(
             "Keys",
             "Kafka keys as text, or their bytes as hex:00ff, one a line. They would stay in Airflow's database for as "
             "long as the run does: where keys are personal, name offsets, or use headrace replay --keys-file.",
         ),
-        "quarantine": switch("Quarantine", "Only what lies in quarantine, after its cause was mended."),
-        "reason": optional("Reason", "Only what lies there for this reason, such as unknown_id."),
-        "drained": switch("Drained", "The records of the topic that the feed drains, instead of its own."),
-        "to": optional("To", "Another topic, which must be there; the feed's own if empty."),
-        "same_partitions": switch("Same partitions", "Keep partitions in another topic too; else keys decide."),
-        "rate": number("Rate", "At most so many records a second."),
-        "bytes_rate": number("Rate in bytes", "At most so many bytes a second."),
-        "again": switch("Again", "From the beginning, though some of it was sent before."),
-        "anyway": switch("Anyway", "Send though the own topic is compacted or deletes records this old."),
+        "quarantine": fields.switch("Quarantine", "Only what lies in quarantine, after its cause was mended."),
+        "reason": fields.optional("Reason", "Only what lies there for this reason, such as unknown_id."),
+        "drained": fields.switch("Drained", "The records of the topic that the feed drains, instead of its own."),
+        "to": fields.optional("To", "Another topic, which must be there; the feed's own if empty."),
+        "same_partitions": fields.switch("Same partitions", "Keep partitions in another topic too; else keys decide."),
+        "rate": fields.number("Rate", "At most so many records a second."),
+        "bytes_rate": fields.number("Rate in bytes", "At most so many bytes a second."),
+        "again": fields.switch("Again", "From the beginning, though some of it was sent before."),
+        "anyway": fields.switch("Anyway", "Send though the own topic is compacted or deletes records this old."),
     },
 )
 def replay() -> None:

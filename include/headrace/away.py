@@ -13,7 +13,7 @@ from confluent_kafka import KafkaError, KafkaException
 from sqlalchemy.exc import DBAPIError, OperationalError
 
 from headrace import layout
-from headrace.errors import HeadraceError, ServiceAway, ServiceRefused
+from headrace.errors import HeadraceError, ServiceAway, ServiceRefused, TopicMissing
 
 if TYPE_CHECKING:
     from headrace.kafka.topic import Config
@@ -33,6 +33,7 @@ KAFKA_REFUSES = {
     KafkaError.CLUSTER_AUTHORIZATION_FAILED,
     KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
 }
+KAFKA_MISSES = {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION}
 S3_REFUSES = {
     "AccessDenied",
     "AllAccessDisabled",
@@ -100,6 +101,8 @@ def of_kafka(error: KafkaError, *, servers: str, kept: str) -> HeadraceError:
     said = _sentence(error.str())
     if error.code() in KAFKA_REFUSES:
         return _refused("Kafka", servers, said, connection=layout.KAFKA_CONNECTION, kept=kept)
+    if error.code() in KAFKA_MISSES:
+        return TopicMissing(f"Kafka at {servers}: {said} A topic was deleted while it was used. {kept}")
     return _away("Kafka", servers, said, connection=layout.KAFKA_CONNECTION, kept=kept)
 
 

@@ -15,7 +15,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from headrace import away, duration, layout, losses
 from headrace.archive import Archive, archive_of
-from headrace.errors import MovedError
+from headrace.errors import MovedError, TopicSilent
 from headrace.feed import Feed
 from headrace.filing import Limits
 from headrace.heads import Heads
@@ -70,8 +70,13 @@ def extract(
             log.info("feed %s: starting over from the new heads: %s", feed.name, moved)
         except KafkaException as error:
             # The broker deleted what was planned before it was read: the next plan tells what is gone.
-            if not left or error.args[0].code() != KafkaError._AUTO_OFFSET_RESET:
+            if error.args[0].code() != KafkaError._AUTO_OFFSET_RESET:
                 raise
+            if not left:
+                raise TopicSilent(
+                    f"topic {feed.topic}: {STARTS} times in a row the broker deleted what was planned before it was "
+                    f"read. Nothing was committed. Lengthen the topic's retention."
+                ) from error
     raise AssertionError("the last start returns or raises")
 
 
