@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.io.pyarrow import (
@@ -34,8 +35,8 @@ FILE_AHEAD_BYTES = 32 * 2**20
 FILED_BYTES = 4 * 2**20
 """About how much is filed at once. Filing takes many steps, and before each it waits for Python's lock, which reading
 keeps most of the time: the larger the steps, the less they wait."""
-LARGE_BATCH_BYTES = 12 * 2**20
-"""Whoever reads keeps batches below that, unless single messages are large."""
+LARGE = 4 * 2**20
+"""The size of a single value from which on memory is given back at once."""
 PUT_AHEAD_BYTES = 64 * 2**20
 """How far filing may be ahead of S3; a single file may be larger."""
 PUTS = 4
@@ -144,7 +145,7 @@ def gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[list[pa.Record
     several: list[pa.RecordBatch] = []
     bytes_ = 0
     for batch in batches:
-        if batch.nbytes > LARGE_BATCH_BYTES:
+        if batch.nbytes > LARGE and (pc.max(pc.binary_length(batch["value"])).as_py() or 0) > LARGE:
             return_large_blocks()
         several.append(batch)
         bytes_ += batch.nbytes

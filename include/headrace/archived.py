@@ -43,7 +43,7 @@ def files(table: Table, snapshot: int, *, slice_: Slice) -> dict[int, list[Claim
     return {number: sorted(found[number], key=lambda claim: claim.first) for number in sorted(found, key=kafka_number)}
 
 
-def span(files_: Mapping[int, Sequence[Claim]], *, slice_: Slice) -> tuple[int, int] | None:
+def times(files_: Mapping[int, Sequence[Claim]], *, slice_: Slice) -> tuple[int, int] | None:
     """The earliest and the latest timestamp that records of a slice may have, as the manifests claim; None for none."""
     bounds = [found for claims_ in files_.values() for claim in claims_ if (found := _times(claim))]
     if not bounds:
@@ -57,7 +57,7 @@ def span(files_: Mapping[int, Sequence[Claim]], *, slice_: Slice) -> tuple[int, 
 
 def _times(claim: Claim) -> tuple[int, int] | None:
     low, high = claim.bounds["timestamp"]
-    if low is not None and high is not None:
+    if low is not None and high is not None and low > 0:  # zero is sent as of now
         return low, high
     return None if claim.hour is None else (claim.hour * HOUR_MS, (claim.hour + 1) * HOUR_MS - 1)
 

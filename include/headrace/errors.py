@@ -9,7 +9,8 @@ HeadraceError
 ├── RegistryFault        the schema registry refuses a request: it has Confluent's code
 ├── InvalidSchema        a text is no schema of its type
 ├── TopicError           the topic is not what the archive remembers
-│   ├── TopicSilent      partitions gave nothing for a minute                 (a retry helps)
+│   ├── TopicSilent      records that are there cannot be had now             (a retry helps)
+│   ├── Overtaken        the broker deleted what was planned: plan again      (a retry helps)
 │   ├── TopicMissing     the broker has no such topic: register the feed      (a retry helps)
 │   ├── TopicDamaged     records fail their checksum: let another replica lead (a retry helps)
 │   └── RecordsLost      the broker deleted records before they were archived
@@ -89,7 +90,13 @@ class TopicMissing(TopicError):
 
 
 class TopicSilent(TopicError):
-    """Partitions that hold records gave none for a minute."""
+    """Records that are there cannot be had now: the broker gives none, or another's open transaction hides them."""
+
+    retry = True
+
+
+class Overtaken(TopicError):
+    """The broker deleted records between the plan and their turn; the next plan tells which."""
 
     retry = True
 

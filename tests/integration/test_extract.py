@@ -20,7 +20,7 @@ from workshop import Workshop
 
 from headrace import archive, archive_file, layout
 from headrace.archive import Archive
-from headrace.errors import MovedError, PlanExpired, SparkFailed, TopicError, TopicMissing
+from headrace.errors import MovedError, PlanExpired, SparkFailed, TopicError, TopicMissing, TopicSilent
 from headrace.heads import Heads
 from headrace.kafka import plan, span, topic
 from headrace.lake import heads_of
@@ -270,12 +270,17 @@ def test_a_run_whose_time_is_up_commits_what_it_has_read_and_the_next_goes_on(
     shop = workshop({"key": ["id"], "topic": {"partitions": 2}})
     produce(shop, *({"value": b"x", "partition": number % 2} for number in range(60_000)))
     caplog.set_level("INFO", "headrace.stages.extract")
-    runs = [ended_early(shop)]
+    seen, silent = 0, 0
+    while seen < 60_000:
+        try:
+            done = ended_early(shop)
+        except TopicSilent:  # the broker was slower than eight looks at the clock
+            silent += 1
+            assert silent < 50, "it does not get on"
+            continue
+        seen += done.records
+        assert sum(done.heads.next.values()) == seen, "the heads say what was read"
     assert "are left for the next run" in caplog.text, "eight batches are at most 40,000 records"
-    while sum(run.records for run in runs) < 60_000:
-        runs.append(ended_early(shop))
-        assert sum(runs[-1].heads.next.values()) == sum(run.records for run in runs), "the heads say what was read"
-        assert len(runs) < 100, "it does not get on"
     rows = sorted((row["partition"], row["offset"]) for row in archived(shop))
     assert rows == [(partition, offset) for partition in range(2) for offset in range(30_000)]
 

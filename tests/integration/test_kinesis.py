@@ -396,6 +396,20 @@ def test_many_shards_most_of_them_empty_are_read_once_each(shop: Make) -> None:
     assert empty.archived() == []
 
 
+def test_a_run_that_meets_its_bound_leaves_no_shard_behind_for_good(shop: Make) -> None:
+    one = shop(shards=12)
+    busy = [f"key-{number}" for number in range(200)]
+    places = {key: one.put(b"x", key=key)[0] for key in busy}
+    assert set(places.values()) == set(range(12))
+    one.extract(records=1)
+    first = {row["partition"] for row in one.archived()}
+    assert len(first) < 12, "eight shards are read at once"
+    for key in busy:
+        one.put(b"y", key=key)
+    one.extract(records=1)
+    assert {row["partition"] for row in one.archived()} == set(range(12))
+
+
 def test_shards_are_listed_page_by_page(shop: Make) -> None:
     one = shop(shards=5)
     small = lambda params, **_: {**params, "MaxResults": 2}  # noqa: E731 -- an event handler

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from headrace.archived import depth, span
+from headrace.archived import depth, times
 from headrace.filed import Claim
 from headrace.hours import HOUR_MS
 from headrace.slice import Slice
@@ -28,10 +28,11 @@ def test_as_many_files_are_open_at_once_as_overlap(spans: list[tuple[int, int]],
     assert depth(claim(first, last) for first, last in spans) == most
 
 
-def test_the_span_of_a_slice_is_told_by_statistics_or_by_hours() -> None:
+def test_the_times_of_a_slice_are_told_by_statistics_or_by_hours() -> None:
     known, unknown = claim(0, 9, times=(5, HOUR_MS + 7)), claim(10, 19, hour=3)
-    assert span({0: [known]}, slice_=Slice()) == (5, HOUR_MS + 7)
-    assert span({0: [known], 1: [unknown]}, slice_=Slice()) == (5, 4 * HOUR_MS - 1)
-    assert span({0: [known], 1: [unknown]}, slice_=Slice(since=100, until=200)) == (100, 199)
-    assert span({0: [claim(0, 9, hour=None)]}, slice_=Slice()) is None
-    assert span({}, slice_=Slice()) is None
+    assert times({0: [known]}, slice_=Slice()) == (5, HOUR_MS + 7)
+    assert times({0: [known], 1: [unknown]}, slice_=Slice()) == (5, 4 * HOUR_MS - 1)
+    assert times({0: [known], 1: [unknown]}, slice_=Slice(since=100, until=200)) == (100, 199)
+    assert times({0: [claim(0, 9, hour=None)]}, slice_=Slice()) is None
+    assert times({}, slice_=Slice()) is None
+    assert times({0: [claim(0, 9, times=(0, 5), hour=None)]}, slice_=Slice()) is None

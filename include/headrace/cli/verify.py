@@ -14,6 +14,7 @@ from rich.table import Table
 
 from headrace import feed as feeds
 from headrace.feed import Feed
+from headrace.findings import DIFFERENCES, NOTES
 from headrace.heads import mirrored
 from headrace.settings import Settings
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from headrace.findings import Account
     from headrace.stages.verify import Verification
 
-SHOWN = ("gap", "double", "altered", "surplus", "misplaced", "ahead", "file", "lost", "hole", "compacted")
+SHOWN = (*DIFFERENCES, *NOTES)
 
 
 def verify(
@@ -119,8 +120,6 @@ def _span(span: tuple[int, int] | None) -> str:
 
 
 def _word(found: "Verification") -> str:
-    from headrace.findings import DIFFERENCES, NOTES
-
     counts = {kind: sum(account.counts[kind] for account in found.accounts) for kind in SHOWN}
     told = [f"{kind} {count}: {DIFFERENCES.get(kind) or NOTES[kind]}" for kind, count in counts.items() if count]
     return "\n".join([f"feed {found.feed}: {'equal' if found.is_equal else 'DIFFERENT'}", *told])

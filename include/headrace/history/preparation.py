@@ -39,6 +39,8 @@ REJECTED_SCHEMA = pa.schema(
 REJECTED_MOST = 1_000_000
 """More rejected rows than this are counted, and not listed: then everything is wrong."""
 SAMPLE_ROWS = 20_000
+HEADER_BYTES = 100
+"""About what the signed header adds to a record."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,7 @@ class _Tally:
             self.faults[each.fault] += 1
             if len(self.rejected) < REJECTED_MOST:
                 self.rejected.append(each)
+        self.bytes += records.num_rows * HEADER_BYTES
         for name in ("key", "value"):
             self.bytes += pc.sum(pc.binary_length(records.column(name))).as_py() or 0
         known = pa.array([*self.stamps, *pc.min_max(records.column("timestamp")).as_py().values()], pa.int64())

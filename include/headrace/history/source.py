@@ -42,7 +42,7 @@ class Reading(Protocol):
 
     @property
     def total(self) -> int | None:
-        """How many rows there are in this very snapshot, if the source can tell without reading them twice."""
+        """How many rows there are in this very snapshot, if the source can tell before they are read."""
 
     @property
     def is_open(self) -> bool:

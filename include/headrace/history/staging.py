@@ -70,8 +70,8 @@ class Manifest(Noted):
     oldest: int | None
     newest: int | None
     """The lowest and the highest timestamp among them, where rows have one."""
-    bytes: int
-    """Of their keys and values."""
+    bytes: int = 0
+    """What they take in the topic, before compression."""
     rejected: Mapping[str, int]
     chunks: tuple[Chunk, ...]
 
@@ -232,7 +232,7 @@ class Staging:
         raise AssertionError("the last try returns or raises")
 
 
-def strays(lake: Lake, feed: str) -> Iterator[Object]:
+def orphans(lake: Lake, feed: str) -> Iterator[Object]:
     """What no manifest names: of attempts that died, came second or are under way. Other chunks await their import."""
     bucket, prefix = objects.place(layout.imports_location(lake.location, feed))
     for folder in objects.folders(lake.s3, bucket, f"{prefix}/"):

@@ -1,7 +1,8 @@
 """Extract: copy what is new in a topic, and in the one it drains, byte for byte; one commit adds files and heads.
 
-However much has piled up, a run commits: it reads for at most half of the time that it may take, or by Spark at most so
-many records, and its heads say how far it came. The next run goes on there.
+However much has piled up, a run makes headway. In the task it reads for at most half of the time that is left to it, by
+Spark so many records at once, one commit after another; what was read before the broker stopped giving is committed
+too. The heads say how far it came, and the next run goes on there.
 """
 
 import logging
@@ -15,7 +16,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from headrace import away, duration, layout, losses
 from headrace.archive import Archive, archive_of
-from headrace.errors import MovedError, TopicSilent
+from headrace.errors import MovedError, Overtaken, TopicSilent
 from headrace.feed import Feed
 from headrace.filing import Limits
 from headrace.heads import Heads
@@ -32,8 +33,8 @@ __all__ = ["Extracted", "Limits", "PlanReading", "extract"]
 
 STARTS = 3
 """How often an extract begins while others commit before it; then the task's own retry may go on."""
-SPARK_RECORDS = 200_000_000
-"""The most that one run lets Spark read: a job that is ended by the run's time limit leaves nothing."""
+SPARK_RECORDS = 20_000_000
+"""The most that Spark reads for one commit: a job that is ended by the run's time limit leaves nothing."""
 
 Clock = Callable[[], float]
 """Seconds that only ever grow; tests let it run ahead."""
@@ -61,59 +62,64 @@ def extract(
     clock: Clock = time.monotonic,
 ) -> Extracted:
     """Plan, read exactly the plan, write the files, commit them with the heads; from the new heads if others did."""
-    for left in reversed(range(STARTS)):
+    time_limit = duration.parse(feed.declaration.runs.time_limit).total_seconds()
+    until, left, done = clock() + time_limit, STARTS, Extracted(0, 0, Heads())
+    while True:
         try:
-            return _extract(feed, lake=lake, kafka=kafka, limits=limits, cluster=cluster, clock=clock)
-        except MovedError as moved:
+            step, goes_on = _extract(
+                feed, lake=lake, kafka=kafka, limits=limits, cluster=cluster, half=lambda: _half(clock, until=until)
+            )
+        except (MovedError, Overtaken) as moved:
+            left -= 1
             if not left:
                 raise
             log.info("feed %s: starting over from the new heads: %s", feed.name, moved)
-        except KafkaException as error:
-            # The broker deleted what was planned before it was read: the next plan tells what is gone.
-            if error.args[0].code() != KafkaError._AUTO_OFFSET_RESET:
-                raise
-            if not left:
-                raise TopicSilent(
-                    f"topic {feed.topic}: {STARTS} times in a row the broker deleted what was planned before it was "
-                    f"read. Nothing was committed. Lengthen the topic's retention."
-                ) from error
-    raise AssertionError("the last start returns or raises")
+            continue
+        done = Extracted(done.records + step.records, done.files + step.files, step.heads)
+        if not goes_on or until - clock() < time_limit / 2:
+            return done
 
 
 def _extract(
-    feed: Feed, *, lake: Lake, kafka: Config, limits: Limits, cluster: Cluster | None, clock: Clock
-) -> Extracted:
+    feed: Feed, *, lake: Lake, kafka: Config, limits: Limits, cluster: Cluster | None, half: Callable[[], IsOver]
+) -> tuple[Extracted, bool]:
+    """One plan, and whether the next should follow at once."""
     table = archive_of(feed, lake)
     head = heads_of(table)
     losses.remind(table, feed=feed.name)
     found, drained = topics(feed, head, kafka=kafka)
     name = layout.plan(feed.name, nonce=uuid.uuid4().hex)
     planned = plan(head, found, name=name, ordered=feed.ordered, drained=drained, feed=feed.name)
-    # The first of all commits even when it finds nothing: what the broker deletes from then on is a loss.
     drains = drained.name if drained else None
-    by_spark = cluster is not None and planned.records >= cluster.records
-    if by_spark:
-        planned = planned.limited(SPARK_RECORDS)
+    # The first of all commits even when it finds nothing: what the broker deletes from then on is a loss.
     if planned.heads == head:
         # An earlier run may have died before it told, and Kafka forgets a group that is not told anything for a week.
         _show_progress(feed, head, kafka=kafka, drains=drains)
-        return Extracted(0, 0, head)
-    below = {number: offset for number, offset in planned.heads.next.items() if number < 0}
-    time_limit = duration.parse(feed.declaration.runs.time_limit)
-    archive = Archive(lake, table, feed.topic, drains, below, time_limit)
-    files = None
-    if cluster and by_spark:
-        files = clusters.read(feed, archive, planned, limits=limits, cluster=cluster)
+        return Extracted(0, 0, head), False
+    large = cluster is not None and planned.records >= cluster.records
+    step = planned.limited(SPARK_RECORDS) if large else planned
+    below = {number: offset for number, offset in step.heads.next.items() if number < 0}
+    archive = Archive(lake, table, feed.topic, drains, below, duration.parse(feed.declaration.runs.time_limit))
+    files = clusters.read(feed, archive, step, limits=limits, cluster=cluster) if cluster and large else None
+    reading = PlanReading(kafka, step, feed.topic, drains, half())
     if files is None:
-        until = clock() + time_limit.total_seconds() / 2
-        reading = PlanReading(kafka, planned, feed.topic, drains, lambda: clock() > until)
-        files = archive.file(reading, plan=planned.name, limits=limits)
-        planned = reading.plan
-    _tell_rest(feed, planned, found, drained)
-    confirm(kafka, [each for each, spans in ((found, planned.spans), (drained, planned.drained)) if each and spans])
-    archive.commit(files, head=planned.heads)
-    _show_progress(feed, planned.heads, kafka=kafka, drains=drains)
-    return Extracted(sum(file.record_count for file in files), len(files), planned.heads)
+        files = archive.file(reading, plan=step.name, limits=limits)
+        step = reading.plan
+        if not files and (reading.ended_by or step.heads == head):
+            raise reading.ended_by or TopicSilent(f"topic {feed.topic}: it gave nothing in half of a run's time.")
+    _tell_rest(feed, step, found, drained)
+    confirm(kafka, [each for each, spans in ((found, step.spans), (drained, step.drained)) if each and spans])
+    archive.commit(files, head=step.heads)
+    _show_progress(feed, step.heads, kafka=kafka, drains=drains)
+    if isinstance(reading.ended_by, TopicSilent):
+        raise reading.ended_by
+    return Extracted(sum(file.record_count for file in files), len(files), step.heads), step.heads != planned.heads
+
+
+def _half(clock: Clock, *, until: float) -> IsOver:
+    """Tells when half of the time that is left now is over: the other half is for what comes after reading."""
+    half = clock() + (until - clock()) / 2
+    return lambda: clock() > half
 
 
 @dataclass
@@ -128,16 +134,27 @@ class PlanReading:
     own: str
     drains: str | None
     is_over: IsOver = never
+    ended_by: Overtaken | TopicSilent | None = None
+    """Why the broker gave no more; what it gave before is good."""
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         planned = self.plan
         old = span.Reading(self.kafka, self.drains or "", spans=planned.drained, is_over=self.is_over)
-        if planned.drained:
-            yield from map(mirrored_batch, old)
-        # What the own topic's records follow in the older one is noted with them: that must be archived too.
         new = span.Reading(self.kafka, self.own, spans=planned.spans, is_over=self.is_over)
-        if planned.spans and not old.is_short:
-            yield from new
+        try:
+            if planned.drained:
+                yield from map(mirrored_batch, old)
+            # What the own topic's records follow in the older one is noted with them: that must be archived too.
+            if planned.spans and not old.is_short:
+                yield from new
+        except TopicSilent as silent:
+            self.ended_by = silent
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError._AUTO_OFFSET_RESET:
+                raise
+            self.ended_by = Overtaken(
+                f"topic {self.own}: the broker deleted what was planned before it was read. Lengthen its retention."
+            )
         self.plan = planned.reaching(new.reached, old.reached)
 
 

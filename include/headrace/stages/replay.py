@@ -149,12 +149,12 @@ def _refuse_narrow(found: Target, files: Mapping[int, Sequence[Claim]], *, own: 
 def cautions(replay: Replay, *, now: int) -> list[str]:
     """What the topic does to records of the slice, as far as it is known before any is sent; a sentence each."""
     to, said = replay.target, []
-    span, times = archived.span(replay.files, slice_=replay.slice), to.times(now)
+    held, times = archived.times(replay.files, slice_=replay.slice), to.times(now)
     if not to.limits.keeps_timestamps:
         said.append(f"Topic {to.name} stamps records itself (LogAppendTime): their timestamps are not kept.")
-    if span and span[0] < times.earliest:
+    if held and held[0] < times.earliest:
         said.append(f"Some of the slice may be older than topic {to.name} takes. Raise its {BEFORE} first.")
-    if span and span[1] > times.latest:
+    if held and held[1] > times.latest:
         said.append(f"Some of the slice may be newer than topic {to.name} takes. Raise its {AFTER} first.")
     return said + dangers(replay, now=now)
 
@@ -167,10 +167,10 @@ def dangers(replay: Replay, *, now: int) -> list[str]:
             f"Topic {to.name} is compacted: of each key it keeps what came last, which is then what was replayed, also "
             f"where it is older. A newer record that was not read yet may go."
         )
-    span = archived.span(replay.files, slice_=replay.slice)
-    if span and to.times(now).expires(span[0]):
+    held = archived.times(replay.files, slice_=replay.slice)
+    if held and to.times(now).expires(held[0]):
         said.append(
-            f"Some of the slice may be of {_day(span[0])}, older than topic {to.name} keeps any (retention.ms): the "
+            f"Some of the slice may be of {_day(held[0])}, older than topic {to.name} keeps any (retention.ms): the "
             f"broker may delete it before it is read, and a feed stops where records were lost. Lengthen it meanwhile."
         )
     return said

@@ -5,7 +5,7 @@ an empty commit, after which no extract that planned earlier can land. And it is
 S3's own clock. Each of the last two alone would be enough; together they forgive a mistake in either. Where the files
 tell of a table that the catalog does not know, nothing is an orphan: somebody has to look first.
 
-What an import has staged is a stray when no manifest names it and it is older than staging may take.
+What an import has staged is an orphan when no manifest names it and it is older than staging may take.
 """
 
 import re
@@ -22,7 +22,8 @@ from pyiceberg.table import Table
 from headrace import away, duration, heads, layout, objects
 from headrace.errors import ForeignTable, MovedError, UpkeepError
 from headrace.feed import Feed
-from headrace.history.staging import STAGING_LIMIT, strays
+from headrace.history import staging
+from headrace.history.staging import STAGING_LIMIT
 from headrace.lake import Lake, heads_of, keep_time
 from headrace.lineage import is_foreign
 from headrace.named import Named, named_by, tips
@@ -51,7 +52,7 @@ class Swept:
     removed: int = 0
     bytes: int = 0
     young: int = 0
-    """No snapshot names them yet, but an extract may: a later upkeep looks again."""
+    """Nothing names them yet, but an extract or an import may: a later upkeep looks again."""
     unknown: int = 0
     """Not called as ours are called: somebody else's, and left alone."""
     first: list[str] = field(default_factory=list)
@@ -87,7 +88,7 @@ def allowed_age(feed: Feed) -> timedelta:
 def upkeep(
     feed: Feed, *, lake: Lake, older_than: timedelta | None = None, dry_run: bool = False, clock: Clock | None = None
 ) -> Upkeep:
-    """Remove a feed's orphans and strays; to do so twice, or twice at once, changes nothing more."""
+    """Remove a feed's orphans; to do so twice, or twice at once, changes nothing more."""
     age = max(older_than or timedelta(), allowed_age(feed))
     now = _now(lake)
     table = lake.find(layout.archive_table(feed.name))
@@ -169,7 +170,7 @@ class _Sweep:
         """Count what imports have left staged, and remove it if asked to."""
         swept = Swept("staged for imports")
         oldest = self.today - max(self.age, STAGING_LIMIT)
-        self._remove_all(self._old(strays(self.lake, self.feed.name), swept, oldest=oldest), really=remove)
+        self._remove_all(self._old(staging.orphans(self.lake, self.feed.name), swept, oldest=oldest), really=remove)
         return swept
 
     def refuse_foreign(self, table: Table, named: Named) -> None:

@@ -128,8 +128,9 @@ def _partitions(sources: Mapping[bool, Source]) -> Iterator[int]:
 
 def _length(number: int, head: Heads, sources: Mapping[bool, Source], *, files: Mapping[int, list[Claim]]) -> int:
     reach = sources[number < 0].reach(_own(number)) or (0, 0)
+    begun = head.drained_id if number < 0 else head.topic_id
     first = min((each.first for each in files.get(number, ())), default=reach[0])
-    return max(0, head.of(number) - first)
+    return max(0, head.of(number) - (head.first.get(number, 0) if begun else first))
 
 
 def _own(number: int) -> int:
@@ -150,7 +151,7 @@ class _Steps:
 
 @dataclass
 class _Partition:
-    """One partition, compared from its first archived offset to its head."""
+    """One partition, compared from where its archive began to its head."""
 
     lake: Lake
     kafka: Config
