@@ -42,8 +42,8 @@ def import_history() -> dict[str, Any]:
         timestamp=form["timestamp"],
         format=form["format"],
         delimiter=form["delimiter"],
-        nulls=tuple(form["nulls"]),
-        header=tuple(form["header"]),
+        nulls=tuple(form["nulls"] or [""]),
+        header=tuple(form["header"] or ()),
         aws_connection=form["aws_connection"],
         source_rate=form["source_rate"] or None,
         rate=form["rate"],
@@ -116,13 +116,8 @@ def _logged(what: str, done: dict[str, Any]) -> dict[str, Any]:
             "Format", "If the files' names do not tell.", enum=[None, "parquet", "csv", "jsonl", "avro"]
         ),
         "delimiter": Param(",", type="string", title="Delimiter", description="Between the values of CSV files."),
-        "nulls": Param([""], type="array", title="Nulls", description="Texts, not in quotes, that mean null in CSV."),
-        "header": Param(
-            [],
-            type="array",
-            title="Header",
-            description="The columns of CSV files whose first line does not name them.",
-        ),
+        "nulls": fields.listed("Nulls", "Texts, not in quotes, that mean null in CSV.", first=[""]),
+        "header": fields.listed("Header", "The columns of CSV files whose first line does not name them."),
         "aws_connection": fields.optional("AWS connection", "For files on S3, if not where the lake is."),
         "source_rate": Param(
             50_000,

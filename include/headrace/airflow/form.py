@@ -1,5 +1,6 @@
 """The forms of the platform's own DAGs: fields as Airflow's UI shows them."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from airflow.sdk import Param
@@ -19,9 +20,10 @@ def optional(title: str, description: str, **schema: Any) -> Param:
     return Param(None, type=["null", "string"], title=title, description=description, **schema)
 
 
-def listed(title: str, description: str, **items: str) -> Param:
-    """Texts, one a line, which is how the form shows a list of them."""
-    return Param([], type=["null", "array"], items={"type": "string", **items}, title=title, description=description)
+def listed(title: str, description: str, *, first: Sequence[str] = (), **items: str) -> Param:
+    """Texts, one a line, which is how the form shows a list of them; it sends null for none."""
+    texts = {"type": "string", **items}
+    return Param([*first], type=["null", "array"], items=texts, title=title, description=description)
 
 
 def switch(title: str, description: str, *, on: bool = False) -> Param:
