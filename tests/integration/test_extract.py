@@ -285,6 +285,19 @@ def test_a_run_whose_time_is_up_commits_what_it_has_read_and_the_next_goes_on(
     assert rows == [(partition, offset) for partition in range(2) for offset in range(30_000)]
 
 
+def test_spark_reads_a_backlog_in_steps_each_with_its_commit(workshop: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop = workshop({"key": ["id"], "topic": {"partitions": 2}})
+    produce(shop, *({"value": b"x", "partition": number % 2} for number in range(10)))
+    monkeypatch.setattr(extract, "SPARK_RECORDS", 6)
+    done = extracted_by(shop, "by Spark")
+    assert (done.records, done.heads.next) == (10, {0: 5, 1: 5})
+    assert sorted((row["partition"], row["offset"]) for row in archived(shop)) == [
+        (partition, offset) for partition in range(2) for offset in range(5)
+    ]
+    table = shop.lake.find(layout.archive_table(shop.feed.name))
+    assert len(table.metadata.snapshots) == 2
+
+
 def ended_early(shop: Workshop) -> Any:
     """An extract by whose clock half an hour is over after it was looked at eight times."""
     return extract.extract(

@@ -106,7 +106,10 @@ def _extract(
         files = archive.file(reading, plan=step.name, limits=limits)
         step = reading.plan
         if not files and (reading.ended_by or step.heads == head):
-            raise reading.ended_by or TopicSilent(f"topic {feed.topic}: it gave nothing in half of a run's time.")
+            raise reading.ended_by or TopicSilent(
+                f"topic {feed.topic}: it gave nothing in half of the time that a run may take, and nothing was "
+                f"committed. Is the broker up? If it is slow, raise runs.time_limit."
+            )
     _tell_rest(feed, step, found, drained)
     confirm(kafka, [each for each, spans in ((found, step.spans), (drained, step.drained)) if each and spans])
     archive.commit(files, head=step.heads)
