@@ -21,6 +21,8 @@ COPY demo/ demo/
 COPY plugins/ plugins/
 COPY dags/ dags/
 COPY schemas/ schemas/
+COPY warehouses/ warehouses/
+COPY jobs/ jobs/
 RUN uv pip install --system --no-cache --no-deps -e . \
     && useradd --create-home headrace \
     && install -d -o headrace /var/lib/headrace /var/lib/headrace/airflow /var/lib/headrace/logs /var/lib/headrace/s3

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from stack.settings import REPOSITORY
@@ -47,9 +48,13 @@ def main(path: Path) -> None:
     import airflow.sdk.execution_time.task_runner  # noqa: F401
 
     start = time.time() - began
+    from airflow.sdk.execution_time.context import set_current_context
+
     from headrace.airflow import tasks
 
-    tasks.extract(str(path))
+    run: Any = SimpleNamespace(dag_id=path.stem, run_id="bench", run_type="manual")
+    with set_current_context({"dag_run": run}):
+        tasks.extract(str(path))
     print(json.dumps({"start": start}), flush=True)
     sys.stdin.read()
 

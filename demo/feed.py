@@ -14,7 +14,7 @@ SCHEMAS = Path(__file__).resolve().parents[1] / "schemas"
 EXAMPLES = ("orders", "calls", "customers")
 
 Form = Literal["avro", "json"]
-Merge = Literal["latest", "append"]
+Merge = Literal["latest", "first", "patch", "append"]
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,8 @@ class Feed:
     merge: Merge
     partitions: int
     warehouses: Mapping[str, Share]
+    deletes: tuple[str, tuple[Any, ...]] | None = None
+    """The field, and its values, by which a version deletes its row."""
 
 
 def read_feed(example: str, *, name: str | None = None, folder: Path = SCHEMAS) -> Feed:
@@ -84,7 +86,12 @@ def _feed(
         merge=declared.get("merge", "latest"),
         partitions=declared.get("topic", {}).get("partitions", 1),
         warehouses={warehouse: _share(share) for warehouse, share in declared["warehouses"].items()},
+        deletes=_deletes(declared.get("delete")),
     )
+
+
+def _deletes(declared: Mapping[str, Any] | None) -> tuple[str, tuple[Any, ...]] | None:
+    return (declared["field"], tuple(declared.get("one_of", [True]))) if declared else None
 
 
 def _share(declared: Mapping[str, Any]) -> Share:

@@ -5,7 +5,7 @@ ranked, and the highest wins.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from demo.feed import Feed
@@ -49,18 +49,58 @@ def judged(feed: Feed, told: Iterable[Told]) -> tuple[list[Row], dict[Coordinate
             quarantine[coordinates] = meaning.reason
         else:
             lives[_key(feed, meaning)].append((coordinates, meaning))
-    if feed.merge == "latest":
-        rows = [latest(feed, life) for life in lives.values()]
-        return [row for row in rows if row is not None], quarantine
-    appended = [append(life) for life in lives.values()]
-    conflicts: dict[Coordinates, Reason] = {place: "conflict" for _, others in appended for place in others}
-    return [row for row, _ in appended], quarantine | conflicts
+    if feed.merge == "append":
+        appended = [append(life) for life in lives.values()]
+        conflicts: dict[Coordinates, Reason] = {place: "conflict" for _, others in appended for place in others}
+        return [row for row, _ in appended], quarantine | conflicts
+    rows = (RULES[feed.merge](feed, life) for life in lives.values())
+    return [row for row in rows if row is not None], quarantine
 
 
 def latest(feed: Feed, life: list[Told]) -> Row | None:
-    """The highest version of one key, or nothing when a tombstone is the highest."""
+    """The highest version of one key, or nothing when a delete is the highest."""
     _, winner = max(life, key=lambda told: _rank(feed, told, life=life))
+    return winner.row if isinstance(winner, Version) and not _deletes(feed, winner) else None
+
+
+def first(feed: Feed, life: list[Told]) -> Row | None:
+    """The lowest version of one key, or nothing once it was ever deleted."""
+    if any(_deletes(feed, meaning) for _, meaning in life):
+        return None
+    _, winner = min(life, key=lambda told: _rank(feed, told, life=life))
     return winner.row if isinstance(winner, Version) else None
+
+
+def patch(feed: Feed, life: list[Told]) -> Row | None:
+    """Each field's newest value that is not null, of the versions above the newest delete."""
+    ranked = sorted(((_rank(feed, told, life=life), told[1]) for told in life), key=lambda each: each[0])
+    deletes = [place for place, (_, meaning) in enumerate(ranked) if _deletes(feed, meaning)]
+    alive = [meaning.row for _, meaning in ranked[deletes[-1] + 1 if deletes else 0 :] if isinstance(meaning, Version)]
+    return _patched(alive) if alive else None
+
+
+def _patched(rows: list[Row]) -> Row:
+    """Later rows over earlier ones, where they say something; a nested row is patched in turn."""
+    names = rows[-1]
+    merged: dict[str, Value] = {}
+    for name in names:
+        said = [row[name] for row in rows if row.get(name) is not None]
+        nested = [each for each in said if isinstance(each, Mapping)]
+        merged[name] = _or_nothing(_patched(nested)) if nested else said[-1] if said else None
+    return merged
+
+
+def _or_nothing(row: Row) -> Row | None:
+    return row if any(value is not None for value in row.values()) else None
+
+
+def _deletes(feed: Feed, meaning: Version | Tombstone | Corrupt) -> bool:
+    if isinstance(meaning, Tombstone):
+        return True
+    if feed.deletes is None or not isinstance(meaning, Version):
+        return False
+    field, values = feed.deletes
+    return meaning.row[field] in values
 
 
 def append(life: list[Told]) -> tuple[Row, list[Coordinates]]:
@@ -94,3 +134,6 @@ def _version_rank(feed: Feed, coordinates: Coordinates, *, row: Row) -> Rank:
 
 def _key(feed: Feed, meaning: Version | Tombstone) -> Key:
     return (meaning.key,) if isinstance(meaning, Tombstone) else tuple(meaning.row[field] for field in feed.key)
+
+
+RULES: Mapping[str, Callable[[Feed, list[Told]], Row | None]] = {"latest": latest, "first": first, "patch": patch}

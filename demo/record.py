@@ -7,7 +7,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Literal, NamedTuple
 
-Value = str | int | Decimal | datetime | date | None
+Value = str | int | Decimal | datetime | date | None | Mapping[str, "Value"]
 Row = Mapping[str, Value]
 Headers = tuple[tuple[str, bytes | None], ...]
 Reason = Literal["unframed", "unknown_id", "undecodable", "invalid", "keyless", "conflict"]

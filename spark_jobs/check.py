@@ -2,22 +2,30 @@
 
 import json
 import logging
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Mapping, Sequence
+from datetime import date
+from decimal import Decimal
+from typing import Any
 
 import great_expectations as gx
 from great_expectations.core import ExpectationValidationResult
+from great_expectations.core.batch import Batch
 from great_expectations.data_context.types.base import (
     DataContextConfig,
     InMemoryStoreBackendDefaults,
     ProgressBarsConfig,
 )
+from great_expectations.exceptions.exceptions import ExpectationNotFoundError
 from great_expectations.expectations.registry import get_expectation_impl
-from pyspark.sql import Column, DataFrame, SparkSession
+from great_expectations.validator.validator import Validator
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from headrace.clean import FROM_OFFSET, FROM_PARTITION, HIDDEN_ROW
-from headrace.stages.check import CheckPlan, Expectation, Outcome
-from spark_jobs.conditions import any_of
+from headrace.clean import CHANGED, HIDDEN_ROW
+from headrace.outcome import Expectation, Outcome
+from headrace.stages.check import CheckPlan
+from spark_jobs.one_pass import OnePass
 from spark_jobs.session import session
 
 # It tells of every function it registers.
@@ -29,14 +37,26 @@ IN_MEMORY = DataContextConfig(
     progress_bars=ProgressBarsConfig(globally=False),
 )
 
-# Counts are enough, and examples of unexpected values, which cost a query each, might be personal.
+# Counts are enough where nothing failed, and examples of unexpected values might be personal.
 COUNTS = {"result_format": "BASIC", "partial_unexpected_count": 0}
+
+# Whole rows, of which only the key is told.
+ROWS = {"result_format": "BASIC", "partial_unexpected_count": 3, "include_unexpected_rows": True}
+
+MISSING = "there is no such column"
+UNSOUND = "Great Expectations does not take its arguments"
+UNIQUE = ("expect_column_values_to_be_unique", "expect_compound_columns_to_be_unique")
+TYPES = ("expect_column_values_to_be_of_type", "expect_column_values_to_be_in_type_list")
+SPARK_ERROR = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")
+PYTHON_ERROR = re.compile(r"^(?:\w+\.)*(\w+)(?::|$)", re.MULTILINE)
+"""The first line of a traceback that is not indented, but for the heading: where the trouble began."""
 
 
 def run(plan: str, *, remote: str | None, properties: Mapping[str, str]) -> str:
     """The job's shell: a plan in, outcomes out, both as JSON."""
-    with session(remote, properties=properties) as spark:
-        outcomes = check(spark, CheckPlan.model_validate_json(plan))
+    planned = CheckPlan.model_validate_json(plan)
+    with session(remote, properties=properties, small=planned.small) as spark:
+        outcomes = check(spark, planned)
         return json.dumps([outcome.model_dump() for outcome in outcomes])
 
 
@@ -44,48 +64,111 @@ def check(spark: SparkSession, plan: CheckPlan) -> list[Outcome]:
     """Read the changed rows once, and ask everything of them."""
     rows = changed_rows(spark, plan).persist()
     try:
-        return validate(rows, plan.suite)
+        return validate(rows, plan.suite, key=plan.key)
     finally:
         rows.unpersist()
 
 
 def changed_rows(spark: SparkSession, plan: CheckPlan) -> DataFrame:
-    """The visible rows that the run wrote, told by the coordinates they come from."""
+    """The visible rows that the run changed, told by their number; statistics leave out files that hold none."""
     rows = spark.read.option("versionAsOf", plan.snapshot).table(plan.clean)
-    changed = rows.where(~F.col(HIDDEN_ROW) & within([*plan.spans.items(), *plan.replayed.items()]))
-    if not plan.replayed:
-        return changed
-    # Where originals lie, lie rows too that a replay left as they were.
-    before = spark.read.option("versionAsOf", plan.base).table(plan.clean).where(within(plan.replayed.items()))
-    return changed.join(before.select(FROM_PARTITION, FROM_OFFSET), [FROM_PARTITION, FROM_OFFSET], "left_anti")
+    return rows.where(~F.col(HIDDEN_ROW) & (F.col(CHANGED) > plan.since))
 
 
-def within(spans: Iterable[tuple[int, tuple[int, int]]]) -> Column:
-    """Whether a row was made by a record in one of the spans."""
-    return any_of(
-        (F.col(FROM_PARTITION) == number) & (F.col(FROM_OFFSET) >= first) & (F.col(FROM_OFFSET) < next_)
-        for number, (first, next_) in spans
-    )
-
-
-def validate(rows: DataFrame, suite: list[Expectation]) -> list[Outcome]:
+def validate(rows: DataFrame, suite: list[Expectation], *, key: Sequence[str] = ()) -> list[Outcome]:
+    """How each expectation came out; failed rows are told by their key, if one may be shown."""
     context = gx.get_context(mode="ephemeral", project_config=IN_MEMORY)
-    batch = (
-        context.data_sources.add_spark("clean").add_dataframe_asset("rows").add_batch_definition_whole_dataframe("all")
-    )
-    # Results come in an order of their own, so each expectation carries its place in the suite.
-    expectations = [
-        get_expectation_impl(each.name)(**each.arguments, meta={"place": place}) for place, each in enumerate(suite)
-    ]
-    results = batch.get_batch({"dataframe": rows}).validate(
-        gx.ExpectationSuite("suite", expectations=expectations), result_format=COUNTS
-    )
-    return [outcome(result, suite) for result in results.results]
+    unique = {_columns(each) for each in suite if each.name in UNIQUE and "row_condition" not in each.arguments}
+    engine = OnePass(spark=rows.sparkSession, persist=False, unique=sorted(unique))
+    validator = Validator(engine, data_context=context, batches=[Batch(data=rows)])  # type: ignore[arg-type]
+    sound = [each for each in suite if _made(each)]
+    results = zip(sound, _results(validator, sound, COUNTS), strict=True)
+    outcomes = [outcome(result, each, of=engine.row_count) for each, result in results]
+    outcomes += [Outcome(expectation=each, success=False, error=UNSOUND) for each in suite if each not in sound]
+    failed = [each for each in outcomes if each.unexpected]
+    if not failed or not key:
+        return outcomes
+    shown = _results(validator, [each.expectation for each in failed], ROWS)
+    keys = {id(each): _keys(result, key) for each, result in zip(failed, shown, strict=True)}
+    return [each.model_copy(update={"keys": keys.get(id(each), ())}) for each in outcomes]
 
 
-def outcome(result: ExpectationValidationResult, suite: list[Expectation]) -> Outcome:
-    """How the expectation that a result is about came out."""
+def _results(
+    validator: Validator, suite: Sequence[Expectation], wanted: Mapping[str, Any]
+) -> list[ExpectationValidationResult]:
+    """Great Expectations' results, which come in an order of their own: each carries its place in the suite."""
+    made = (_made(each, place) for place, each in enumerate(suite))
+    results: list[ExpectationValidationResult] = validator.graph_validate(
+        [each.configuration for each in made if each], runtime_configuration={"result_format": dict(wanted)}
+    )
+    return sorted(results, key=_place)
+
+
+def _made(expectation: Expectation, place: int = 0) -> Any | None:
+    """As Great Expectations takes it; None if it does not, which `headrace lint` cannot tell of every argument."""
+    try:
+        return get_expectation_impl(expectation.name)(**expectation.arguments, meta={"place": place})
+    except (ValueError, TypeError, ExpectationNotFoundError):
+        return None
+
+
+def _place(result: ExpectationValidationResult) -> int:
     assert result.expectation_config is not None, "a result tells what was expected"
-    expectation = suite[result.expectation_config.meta["place"]]
-    count = result.result.get("unexpected_count")
-    return Outcome(expectation=expectation, success=bool(result.success), unexpected=count)
+    place: int = result.expectation_config.meta["place"]
+    return place
+
+
+def _columns(expectation: Expectation) -> tuple[str, ...]:
+    arguments = expectation.arguments
+    return (arguments["column"],) if "column" in arguments else tuple(arguments["column_list"])
+
+
+def outcome(result: ExpectationValidationResult, expectation: Expectation, *, of: int) -> Outcome:
+    """How an expectation came out, by its result about so many rows."""
+    found, error = result.result, _error(result.exception_info)
+    if error == "IndexError" and expectation.name in TYPES:
+        error = MISSING
+    # A run that only deletes leaves no rows, and of none there is no mean that could be wrong.
+    is_void = of == 0 and error is None and found.get("observed_value") is None
+    return Outcome(
+        expectation=expectation,
+        success=bool(result.success) or is_void,
+        unexpected=found.get("unexpected_count"),
+        rows=of if "unexpected_count" in found else None,
+        observed=None if expectation.personal else _observed(found.get("observed_value"), expectation),
+        error=error,
+    )
+
+
+def _observed(value: Any, expectation: Expectation) -> float | str | None:
+    """A figure about all rows; of anything else, which may be rows' own values, only how much there is."""
+    match value:
+        case bool() | None:
+            return None
+        case int() | float():
+            return value
+        case Decimal():
+            return float(value)
+        case date():
+            return value.isoformat()
+        case list() | dict():
+            return f"{len(value)} values"
+        case str() if expectation.name in TYPES:
+            return value
+    return None
+
+
+def _error(raised: Mapping[str, Any] | None) -> str | None:
+    """The kind of the error that kept an expectation from being tested; its message may hold a row's value."""
+    each = next((each for each in (raised or {}).values() if isinstance(each, Mapping)), raised or {})
+    if not each.get("raised_exception"):
+        return None
+    trace = str(each.get("exception_traceback", ""))
+    kind = SPARK_ERROR.search(trace) or PYTHON_ERROR.search(trace)
+    return kind[1] if kind else "an error"
+
+
+def _keys(result: ExpectationValidationResult, key: Sequence[str]) -> tuple[str, ...]:
+    """The different keys of the rows that a result shows, each as one text."""
+    rows = result.result.get("unexpected_rows") or []
+    return tuple(dict.fromkeys("/".join(str(row[name]) for name in key) for row in rows))

@@ -1,7 +1,7 @@
 """Decoding: archive envelopes to typed rows, each by the schema whose id it carries; what fails gets a reason."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import pyarrow as pa
 from pyiceberg.types import IcebergType, ListType, MapType, StructType, UUIDType
@@ -12,15 +12,16 @@ from pyspark.sql import functions as F
 from headrace import json_text
 from headrace.columns import JsonText, field_types
 from headrace.columns.avro_names import resolved
+from headrace.columns.union import version_types
 from headrace.quarantine import Reason
 from headrace.stages.transform import TransformPlan, spark_type
 from spark_jobs import avro_rows, json_rows
 from spark_jobs.conditions import any_of
 from spark_jobs.fitness import unfit
-from spark_jobs.json_rows import Shape, rows
+from spark_jobs.framing import framed, known
+from spark_jobs.json_rows import Shape, narrowed, rows
 from spark_jobs.projection import lost, projected
 
-FRAME_BYTES = 5
 JSON_RECORDS_PER_WORKER = 50_000
 """A Python worker takes a second to start: fewer records than this are not worth another one."""
 
@@ -35,32 +36,22 @@ for module in (json_rows, json_text):
 def decoded(records: DataFrame, plan: TransformPlan) -> DataFrame:
     """The records with `schema_id`, the struct `row` (null for a tombstone) and, where one is rejected, `reason`."""
     types = field_types(plan.schema_type, json.loads(plan.reader))
-    framed = records.withColumns({"schema_id": schema_id(F.col("value")), "payload": payload(F.col("value"))})
-    read = _avro(framed, plan, types) if plan.schema_type == "AVRO" else _json(framed, plan, types)
+    named = framed(records, plan)
+    read = _avro(named, plan, types) if plan.schema_type == "AVRO" else _json(named, plan, types)
     for id_, writer in plan.drained.items():
         read = _drained(read, plan, types, writer=(id_, writer))
     keyed = read.withColumn("row", F.when(F.col("value").isNull(), tombstone_row(plan, types)).otherwise(F.col("row")))
-    return keyed.withColumn("reason", reason(plan, types)).drop("payload", "fault")
+    return keyed.withColumn("reason", reason(plan, types)).drop("payload", "mark", "fault")
 
 
-def schema_id(value: Column) -> Column:
-    """The id in Confluent's frame (a zero byte, then four bytes, the highest first); null without a frame."""
-    framed = (F.length(value) >= FRAME_BYTES) & (F.hex(F.substring(value, 1, 1)) == "00")
-    return F.when(framed, F.conv(F.hex(F.substring(value, 2, 4)), 16, 10).cast("bigint"))
-
-
-def payload(value: Column) -> Column:
-    return value.substr(F.lit(FRAME_BYTES + 1), F.length(value))
-
-
-def _avro(framed: DataFrame, plan: TransformPlan, types: Types) -> DataFrame:
+def _avro(named: DataFrame, plan: TransformPlan, types: Types) -> DataFrame:
     """One pass whatever number of versions is mixed: each record meets only the branch of its own id."""
     read = _by_id(plan.writers, lambda writer: avro_rows.read(F.col("payload"), writer=writer, reader=plan.reader))
-    named = _avro_fields(F.col("read"), plan.reader)
+    fields = _avro_fields(F.col("read"), plan.reader)
     return (
-        framed.withColumn("read", read)
+        named.withColumn("read", read)
         .withColumns(
-            {"row": _struct(named, types), "fault": F.when(_is_empty(F.col("read"), types), F.lit(UNDECODABLE))}
+            {"row": _struct(fields, types), "fault": F.when(_is_empty(F.col("read"), types), F.lit(UNDECODABLE))}
         )
         .drop("read")
     )
@@ -77,23 +68,33 @@ def _is_empty(read: Column, types: Types) -> Column:
     return F.coalesce(*(read[name].cast("string") for name in types)).isNull()
 
 
-def _json(framed: DataFrame, plan: TransformPlan, types: Types) -> DataFrame:
+def _json(named: DataFrame, plan: TransformPlan, types: Types) -> DataFrame:
     """Every record is validated against the schema that it was written with, then read by the feed's own."""
-    workers = 1 + sum(next_ - first for first, next_ in plan.spans.values()) // JSON_RECORDS_PER_WORKER
-    read = framed.coalesce(workers).withColumn("read", _json_read(plan.writers, types))
+    if not plan.window:  # how many records a window has is not known beforehand
+        records = sum(next_ - first for first, next_ in plan.spans.values())
+        named = named.coalesce(1 + records // JSON_RECORDS_PER_WORKER)
+    read = named.withColumn("read", _json_read(plan.writers, types, own=plan.own))
     return read.withColumns({"row": F.col("read.row"), "fault": F.col("read.fault")}).drop("read")
 
 
-def _json_read(writers: Mapping[int, str], types: Types) -> Column:
+def _json_read(writers: Mapping[int, str], types: Types, *, own: str | None = None) -> Column:
     """The row and the fault of each record that one of the writers wrote."""
-    whole = ("struct", {name: shape(type_) for name, type_ in types.items()})
+    whole, shapes = shape_of(types), {}
+    if own is not None:
+        now = shape_of(field_types("JSON", json.loads(own)))
+        versions = {id_: shape_of(version_types(text)) for id_, text in writers.items()}
+        shapes = {id_: narrowed(whole, now, version) for id_, version in versions.items()}
     fields = ", ".join(f"`{name}`: {spark_type(type_)}" for name, type_ in types.items())
 
     @F.arrow_udf(f"struct<fault: string, row: struct<{fields}>>")  # type: ignore[attr-defined, untyped-decorator]
     def read(ids: pa.Array, texts: pa.Array) -> pa.Array:
-        return rows(ids.to_pylist(), texts.to_pylist(), writers=writers, shape=whole)
+        return rows(ids.to_pylist(), texts.to_pylist(), writers=writers, shape=whole, shapes=shapes)
 
     return read(F.col("schema_id"), F.col("payload"))  # type: ignore[no-any-return]
+
+
+def shape_of(types: Types) -> Shape:
+    return "struct", {name: shape(type_) for name, type_ in types.items()}
 
 
 def shape(type_: IcebergType) -> Shape:
@@ -168,17 +169,18 @@ def tombstone_row(plan: TransformPlan, types: Types) -> Column:
     if len(plan.key) == 1:
         keys = {plan.key[0]: text.try_cast(plan.columns[plan.key[0]])}
     else:
-        own, older = _key_fields(text, plan, {}), _key_fields(text, plan, plan.renames)
+        own = _key_fields(text, plan, {name: [name, *plan.aliases.get(name, ())] for name in plan.key})
+        older = _key_fields(text, plan, {name: [plan.renames.get(name, name)] for name in plan.key})
         keys = {name: F.when(F.col("drained"), older[name]).otherwise(own[name]) for name in plan.key}
     lowered = {name: F.lower(value) if isinstance(types[name], UUIDType) else value for name, value in keys.items()}
     return _struct(lowered, types)
 
 
-def _key_fields(text: Column, plan: TransformPlan, renames: Mapping[str, str]) -> dict[str, Column]:
-    """The fields of a key that is a JSON object, by the names that its topic has for them."""
-    sources = {name: renames.get(name, name) for name in plan.key}
-    parsed = F.from_json(text, ", ".join(f"`{source}` {plan.columns[name]}" for name, source in sources.items()))
-    return {name: parsed[source] for name, source in sources.items()}
+def _key_fields(text: Column, plan: TransformPlan, names: Mapping[str, Sequence[str]]) -> dict[str, Column]:
+    """The fields of a key that is a JSON object, each by the first of its names that is there."""
+    types = {source: plan.columns[name] for name, sources in names.items() for source in sources}
+    parsed = F.from_json(text, ", ".join(f"`{source}` {type_}" for source, type_ in types.items()))
+    return {name: F.coalesce(*(parsed[source] for source in sources)) for name, sources in names.items()}
 
 
 def reason(plan: TransformPlan, types: Types) -> Column:
@@ -187,16 +189,13 @@ def reason(plan: TransformPlan, types: Types) -> Column:
     refused = F.lit(Reason.TOMBSTONE.value if plan.merge == "append" else None)
     keyless = any_of(F.col("row")[name].isNull() for name in plan.key)
     unfit_row = any_of(unfit(F.col("row")[name], type_) for name, type_ in types.items())
-    known = F.when(F.col("drained"), F.col("schema_id").isin(list(plan.drained))).otherwise(
-        F.col("schema_id").isin(list(plan.writers))
-    )
     return (
         F.when(F.col("forged"), F.lit(Reason.FORGED.value))
         .when(tombstone & keyless, F.lit(Reason.KEYLESS.value))
         .when(tombstone & unfit_row, F.lit(Reason.KEYLESS.value))
         .when(tombstone, refused)
-        .when(F.col("schema_id").isNull(), F.lit(Reason.UNFRAMED.value))
-        .when(~known, F.lit(Reason.UNKNOWN_ID.value))
+        .when(F.col("schema_id").isNull() & F.col("mark").isNull(), F.lit(Reason.UNFRAMED.value))
+        .when(~F.coalesce(known(F.col("schema_id"), plan), F.lit(False)), F.lit(Reason.UNKNOWN_ID.value))
         .when(F.col("fault").isNotNull(), F.col("fault"))
         .when(unfit_row, F.lit(UNDECODABLE))
         .when(keyless, F.lit(Reason.KEYLESS.value))

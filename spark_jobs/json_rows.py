@@ -24,12 +24,23 @@ LONG = range(-(2**63), 2**63)
 INVALID, UNDECODABLE = "invalid", "undecodable"
 
 
-def rows(ids: Iterable[int | None], texts: Iterable[bytes | None], *, writers: Mapping[int, str], shape: Shape) -> Any:
-    """The row of each text, or its fault; neither where there is no text or its schema is not known."""
+def rows(
+    ids: Iterable[int | None],
+    texts: Iterable[bytes | None],
+    *,
+    writers: Mapping[int, str],
+    shape: Shape,
+    shapes: Mapping[int, Shape] | None = None,
+) -> Any:
+    """The row of each text, or its fault; neither where there is no text or its schema is not known.
+
+    `shapes` say what to read of the records of each writer, where that is not all of `shape`.
+    """
     validators = {id_: _validator(schema) for id_, schema in writers.items()}
-    parsed, read, nothing = decoder(), _nullable(reader(shape)), (None, None)
+    readers = {id_: _nullable(reader((shapes or {}).get(id_, shape))) for id_ in writers}
+    parsed, nothing = decoder(), (None, None)
     judged = [
-        _row(text, parsed, validators[id_], read) if text is not None and id_ in validators else nothing
+        _row(text, parsed, validators[id_], readers[id_]) if text is not None and id_ in validators else nothing
         for id_, text in zip(ids, texts, strict=True)
     ]
     faults = pa.array([fault for fault, _ in judged], pa.string())
@@ -69,6 +80,24 @@ def reader(shape: Shape) -> Read:
     if kind == "list":
         return lambda value: [inner(each) for each in _of(list, value)]
     return lambda value: [(_text(name), inner(each)) for name, each in _of(dict, value).items()]
+
+
+def narrowed(whole: Shape, now: Shape, version: Shape) -> Shape:
+    """What is read of a version's records: all that the feed has now, and what else their own version has.
+
+    A name that no version knows any longer may stand for anything in later records.
+    """
+    if isinstance(whole, str) or isinstance(version, str) or version[0] != whole[0]:
+        return whole
+    kind, held = whole
+    current = now[1] if not isinstance(now, str) and now[0] == kind else {} if kind == "struct" else "json"
+    if kind != "struct":
+        return kind, narrowed(held, current, version[1])
+    kept = {name: each for name, each in held.items() if name in current or name in version[1]}
+    return kind, {
+        name: narrowed(each, current.get(name, each), version[1][name]) if name in version[1] else each
+        for name, each in kept.items()
+    }
 
 
 def _nullable(read: Read) -> Read:

@@ -1,24 +1,25 @@
 """Merging: versions to one row per key, by one total order, so that no split into batches can change the result."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 
-from pyiceberg.types import IcebergType, ListType, MapType, StructType
+from pyiceberg.types import DecimalType, FloatType, IcebergType, IntegerType, ListType, MapType, StructType
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from headrace.clean import FROM_OFFSET, FROM_PARTITION, HIDDEN_ROW, RANK_OFFSET, RANK_PARTITION
+from headrace.clean import CONTENT, FROM_OFFSET, FROM_PARTITION, HIDDEN_ROW, RANK_OFFSET, RANK_PARTITION
 from headrace.columns import field_types
-from headrace.quarantine import Reason
 from headrace.record import AFTER
 from headrace.stages.transform import TransformPlan
 from spark_jobs.conditions import any_of
-from spark_jobs.origins import IMPORTED, is_from_elsewhere
+from spark_jobs.origins import BOTTOM, IMPORTED, is_from_elsewhere
 
 # Columns of our own begin as no field may, so that none takes the place of a feed's.
-BELOW, BEST, FIRST, STANDS, HELD, NOTED_AFTER = "_below", "_best", "_first", "_stands", "_held", "_after"
-STANDS_FROM = "_stands_from"
+BELOW, BEST, NOTED_AFTER = "_below", "_best", "_after"
+COUNTED, RECORDS, CONTENTS = "_counted", "_records", "_contents"
+NOTHING = 0
+"""The content of a hidden row."""
 COORDINATES = {
     FROM_PARTITION: "partition",
     FROM_OFFSET: "offset",
@@ -39,6 +40,8 @@ def versions(good: DataFrame, plan: TransformPlan, *notes: Column) -> DataFrame:
         *((each if name in kept else F.when(~hidden, each)).alias(name) for name, each in row.items()),
         hidden.alias(HIDDEN_ROW),
         *(F.col(source).alias(name) for name, source in COORDINATES.items()),
+        F.when(hidden, F.lit(NOTHING)).otherwise(content(row, plan)).alias(CONTENT),
+        F.lit(True).alias(COUNTED),
         *notes,
     )
 
@@ -69,13 +72,22 @@ def rank_first(plan: TransformPlan, qualifier: str = "") -> Column:
 
 
 def wins(plan: TransformPlan, source: str, target: str) -> Column:
-    """Whether a new row takes the place of the standing one."""
-    if plan.merge == "first":
-        return rank_first(plan, source) < rank_first(plan, target)
-    return rank(plan, source) > rank(plan, target)
+    """Whether a new row takes the place of the standing one: by its rank, or as the same record read otherwise."""
+    itself = (
+        F.struct(*(F.col(f"{source}{name}") for name in COORDINATES))
+        == F.struct(*(F.col(f"{target}{name}") for name in COORDINATES))
+    ) & ~F.col(f"{source}{CONTENT}").eqNullSafe(F.col(f"{target}{CONTENT}"))
+    match plan.merge:
+        case "append":
+            return itself
+        case "first":
+            return itself | (rank_first(plan, source) < rank_first(plan, target))
+    return itself | (rank(plan, source) > rank(plan, target))
 
 
-def ranked_tombstones(tombstones: DataFrame, rows: DataFrame, standing: DataFrame, plan: TransformPlan) -> DataFrame:
+def ranked_tombstones(
+    tombstones: DataFrame, rows: DataFrame, standing: DataFrame, *, plan: TransformPlan, counted: bool = True
+) -> DataFrame:
     """Each tombstone with the order fields of the highest version of its key before it, and its own coordinates.
 
     That version may be in this batch, be the standing row, or be what a standing tombstone has taken its order from.
@@ -99,6 +111,8 @@ def ranked_tombstones(tombstones: DataFrame, rows: DataFrame, standing: DataFram
         **{name: F.lit(None).cast(type_) for name, type_ in plan.columns.items() if name not in plan.key},
         **{name: F.col(BELOW)[name] for name in plan.order if name not in plan.key},
         HIDDEN_ROW: F.lit(True),
+        CONTENT: F.lit(NOTHING),
+        COUNTED: F.lit(counted),
     }
     return found.withColumns(ranked).select(rows.columns)
 
@@ -113,7 +127,8 @@ def _is_before(version: str, tombstone: str) -> Column:
     )
     place, above = F.col(f"{version}{RANK_PARTITION}"), F.col(f"{tombstone}{RANK_PARTITION}")
     in_turn = F.col(f"{version}{RANK_OFFSET}") <= F.col(f"{tombstone}{RANK_OFFSET}")
-    return F.when(is_from_elsewhere(above), place.isin(above, above + IMPORTED) & in_turn).otherwise(before)
+    imported = above.cast("bigint") + IMPORTED
+    return F.when(is_from_elsewhere(above), place.isin(above, imported) & in_turn).otherwise(before)
 
 
 def standing_tombstones(rows: DataFrame, standing: DataFrame, plan: TransformPlan) -> DataFrame:
@@ -122,68 +137,74 @@ def standing_tombstones(rows: DataFrame, standing: DataFrame, plan: TransformPla
     A version that was in quarantine until it was mended may come after a tombstone that once followed it, and so may
     one from another topic, of which slices are replayed in any order.
     """
-    tombstone = F.col(HIDDEN_ROW)
+    tombstone = F.col(HIDDEN_ROW) & (F.col(RANK_PARTITION) != BOTTOM)
     if plan.delete is not None:
         # A version that deletes ranks by its own order; it cannot be told from a tombstone that has taken one.
         tombstone &= reduce(Column.__and__, (F.col(name).isNull() for name in plan.order), F.lit(True))
-    met = standing.where(tombstone).join(rows.select(*plan.key).distinct(), list(plan.key), "left_semi")
+    met = standing.where(tombstone)
     nothing = F.lit(None).cast("map<int, bigint>").alias(NOTED_AFTER)
-    return ranked_tombstones(met.select(*rows.columns, nothing), rows, standing, plan)
+    known = (name for name in rows.columns if name != COUNTED)
+    bare = {name: F.lit(None).cast(type_) for name, type_ in plan.columns.items() if name not in met.columns}
+    tombstones = met.withColumns({**bare, COUNTED: F.lit(False)}).select(*known, COUNTED, nothing)
+    return ranked_tombstones(tombstones, rows, standing, plan=plan, counted=False)
 
 
-def winners(rows: DataFrame, plan: TransformPlan) -> DataFrame:
-    """The version of each key that its merge rule keeps: the highest, or the lowest."""
-    whole = F.struct(*rows.columns)
+def reduced(rows: DataFrame, plan: TransformPlan) -> DataFrame:
+    """One row per key, the version that its merge rule keeps, and how many records said what."""
+    whole = F.struct(*(name for name in rows.columns if name != COUNTED))
     match plan.merge:
         case "append":
-            best = F.min_by(whole, F.struct(FROM_PARTITION, FROM_OFFSET))
+            best = F.min_by(whole, F.struct(RANK_PARTITION, RANK_OFFSET, FROM_OFFSET))
         case "first":
             best = F.min_by(whole, rank_first(plan))
         case _:
             # Of two copies of one record the earlier stays, as it does when it stands already.
             best = F.max_by(whole, F.struct(rank(plan), -F.col(FROM_OFFSET)))
-    return rows.groupBy(*plan.key).agg(best.alias(BEST)).select(f"{BEST}.*")
+    return rows.groupBy(*plan.key).agg(best.alias(BEST), *counts()).select(f"{BEST}.*", RECORDS, CONTENTS)
 
 
-def judge_appends(decoded: DataFrame, standing: DataFrame, plan: TransformPlan) -> DataFrame:
-    """Mark as a conflict what has the key of a standing or an earlier row but other content.
+def counts() -> tuple[Column, Column]:
+    """How many records a key has, and what they say."""
+    return (
+        F.count_if(COUNTED).alias(RECORDS),
+        F.collect_set(F.when(F.col(COUNTED), F.col(CONTENT))).alias(CONTENTS),
+    )
 
-    A copy of the standing row's own record is none, though a later version of the schema may read it otherwise.
+
+def content(value: Mapping[str, Column], plan: TransformPlan) -> Column:
+    """A hash of what a row shows, that outlives a new version of the schema: it skips nulls.
+
+    So a column that was added since leaves it as it was, and so does the default that older rows have there.
     """
     types = field_types(plan.schema_type, json.loads(plan.reader))
-    content = F.struct(*(comparable(F.col("row")[name], type_).alias(name) for name, type_ in types.items()))
-    coordinates = F.struct("partition", "offset")
-    keys = {name: F.col("row")[name] for name in plan.key}
-    good = decoded.where(F.col("reason").isNull())
-    firsts = good.groupBy(*(value.alias(name) for name, value in keys.items())).agg(
-        F.min_by(content, coordinates).alias(FIRST)
-    )
-    stands = F.struct(*(comparable(F.col(name), type_).alias(name) for name, type_ in types.items()))
-    place = F.struct(F.col(FROM_PARTITION).alias("partition"), F.col(FROM_OFFSET).alias("offset"))
-    known = standing.select(*plan.key, stands.alias(STANDS), place.alias(STANDS_FROM))
-    held = (
-        firsts.join(known, list(plan.key), "left")
-        .withColumn(HELD, F.coalesce(STANDS, FIRST))
-        .select(*(F.col(name).alias(f"{HELD}_{name}") for name in plan.key), HELD, STANDS_FROM)
-    )
-    matches = reduce(Column.__and__, (value == F.col(f"{HELD}_{name}") for name, value in keys.items()))
-    itself = coordinates.eqNullSafe(F.col(STANDS_FROM))
-    other = F.col("reason").isNull() & F.col(HELD).isNotNull() & ~content.eqNullSafe(F.col(HELD)) & ~itself
-    judged = decoded.join(held, matches, "left")
-    return judged.withColumn("reason", F.when(other, F.lit(Reason.CONFLICT.value)).otherwise(F.col("reason"))).select(
-        decoded.columns
-    )
+    parts: list[Column] = []
+    for name in sorted(plan.columns, key=lambda name: plan.numbers.get(name, 0)):
+        part = comparable(value[name], types[name])
+        if name not in plan.defaults:
+            parts.append(part)
+            continue
+        usual = value[name].eqNullSafe(F.lit(plan.defaults[name]).try_cast(plan.columns[name]))
+        parts += [F.when(~usual, part), F.when(value[name].isNull(), F.lit(True))]
+    return F.xxhash64(*parts)
 
 
 def comparable(value: Column, type_: IcebergType) -> Column:
-    """A value that can be compared: Spark compares no maps, and the order of their entries says nothing."""
+    """A value that can be compared: Spark compares no maps, and neither the order of their entries nor of a struct's
+    members nor the width of a number says anything."""
     match type_:
+        case IntegerType():
+            return value.cast("bigint")
+        case FloatType():
+            return value.cast("double")
+        case DecimalType():
+            return value.cast("string")
         case MapType():
             return F.array_sort(F.transform(F.map_entries(value), lambda entry: _entry(entry, type_.value_type)))
         case ListType():
             return F.transform(value, lambda each: comparable(each, type_.element_type))
         case StructType(fields=fields):
-            members = (comparable(value[field.name], field.field_type).alias(field.name) for field in fields)
+            named = sorted(fields, key=lambda field: field.name)
+            members = (comparable(value[field.name], field.field_type).alias(field.name) for field in named)
             return F.when(value.isNotNull(), F.struct(*members))
     return value
 

@@ -16,6 +16,8 @@ from headrace.stages.transform import TransformPlan
 # Partitions below zero are a drained topic's. Farther below, in regions of their own, rank the records that came from
 # some other topic, and those that were imported: history, below everything that came live.
 DRAINED, ELSEWHERE, IMPORTED = -(2**28), -(2**29), -(2**30)
+BOTTOM = -(2**31)
+"""What a row ranks by of which no record is left: whatever comes is above it."""
 
 SIGNATURE = 64
 """Hex digits."""
@@ -35,7 +37,7 @@ def placed(records: DataFrame, plan: TransformPlan, spark: SparkSession) -> Data
     pads = [(provenance.pads(bytes.fromhex(secret)),) for secret in plan.signing]
     keys = spark.createDataFrame([(pads,)], f"{PADS} array<struct<key: struct<inner: binary, outer: binary>>>")
     said = records.crossJoin(F.broadcast(keys)).withColumn(SAID, F.expr(_said()))
-    return said.withColumns(_places(plan)).drop("headers", PADS, SAID)
+    return said.withColumns(_places(plan)).drop(PADS, SAID)
 
 
 # As text: Spark Connect refuses queries that are nested too deeply, and a text is one level.

@@ -12,13 +12,21 @@ SETTINGS = {
     "spark.sql.optimizer.enableJsonExpressionOptimization": "false",
 }
 
+SMALL = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+}
+"""For a few rows: to compile a query, and to plan it anew between its stages, takes longer than to run it."""
+
 
 @contextmanager
-def session(remote: str | None, *, properties: Mapping[str, str]) -> Iterator[SparkSession]:
-    """A session of its own with the catalog's properties, released at the end."""
+def session(remote: str | None, *, properties: Mapping[str, str], small: bool = False) -> Iterator[SparkSession]:
+    """A session of its own with the catalog's properties, released at the end; `small` for a few rows."""
     spark = SparkSession.builder.remote(remote).create() if remote else SparkSession.builder.getOrCreate()
     try:
-        for key, value in {**SETTINGS, **properties}.items():
+        for key, value in {**SETTINGS, **properties, **(SMALL if small else {})}.items():
             spark.conf.set(key, value)
         yield spark
     finally:

@@ -3,168 +3,275 @@
 import json
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import reduce
 from uuid import uuid4
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from headrace import heads, record
-from headrace.quarantine import SCHEMA as QUARANTINE
-from headrace.stages.transform import REPLAYED, TransformPlan
-from spark_jobs import decoding, merging, origins
-from spark_jobs.conditions import any_of
+from headrace import heads
+from headrace.clean import ACCOUNTS, RULES
+from headrace.quarantine import Reason, refuse_too_many
+from headrace.stages.transform import REBUILT, TransformPlan
+from spark_jobs import (
+    appending,
+    deciding,
+    decoding,
+    envelopes,
+    merging,
+    origins,
+    patching,
+    places,
+    recomputing,
+    row_checks,
+    standing,
+    stretches,
+)
+from spark_jobs.deciding import NOTES, REPLACES, STOOD, WRITES
+from spark_jobs.envelopes import AGAIN
+from spark_jobs.merging import same_key
+from spark_jobs.quarantining import quarantine, settled
 from spark_jobs.session import session
 
 SNAPSHOT_PROPERTY = "spark.sql.iceberg.snapshot-property."
-ACCOUNTS = "headrace.accounts"
-RARE = ("replayed", "imported")
+RARE = ("replayed", "imported", "withdrawn")
 """Accounts that are told only where there is something to tell."""
 
 
 def run(plan: str, *, remote: str | None, properties: Mapping[str, str]) -> str:
     """The job's shell: a plan in, accounts out, both as JSON."""
-    with session(remote, properties=properties) as spark:
-        return json.dumps(transform(spark, TransformPlan.model_validate_json(plan)))
+    planned = TransformPlan.model_validate_json(plan)
+    with session(remote, properties=properties, small=planned.small) as spark:
+        return json.dumps(transform(spark, planned))
 
 
 def transform(spark: SparkSession, plan: TransformPlan) -> dict[str, int]:
     """Run a plan; its last step is one commit of rows and heads on the branch. Returns the accounts."""
-    spark.sql(f"alter table {plan.clean} create or replace branch `{plan.branch}` as of version {plan.base}")
-    standing = spark.read.table(plan.clean)
     with ExitStack() as kept:
-        placed = _flat(kept, origins.placed(new_records(spark, plan), plan, spark))
-        records = _keep(kept, decoding.decoded(placed, plan))
-        if plan.merge == "append":
-            records = _keep(kept, merging.judge_appends(records, standing, plan))
-        seen = survey(records, plan)
-        if seen.accounts["quarantined"]:
-            quarantine(records, plan)
-        good = records.where(F.col("reason").isNull())
-        rows = versions = merging.versions(good.where(F.col("value").isNotNull()), plan)
-        if seen.accounts["tombstones"]:
-            tombstones = merging.versions(good.where(F.col("value").isNull()), plan, merging.after())
-            rows = rows.union(merging.ranked_tombstones(tombstones, versions, standing, plan))
-        if seen.replayed or seen.elsewhere:
-            rows = rows.union(merging.standing_tombstones(versions, standing, plan))
-        commit(spark, rows, plan=plan, seen=seen)
-    return seen.accounts
-
-
-def _flat(kept: ExitStack, frame: DataFrame) -> DataFrame:
-    """The same frame by a name: Spark Connect refuses queries that are nested too deeply, and a name is one level."""
-    spark, name = frame.sparkSession, f"headrace_{uuid4().hex}"
-    frame.createOrReplaceTempView(name)
-    kept.callback(spark.catalog.dropTempView, name)
-    return spark.table(name)
-
-
-def _keep(kept: ExitStack, frame: DataFrame) -> DataFrame:
-    """Keep a frame that several steps read, so that it is computed once; released at the end."""
-    kept.callback(frame.persist().unpersist)
-    return frame
-
-
-def new_records(spark: SparkSession, plan: TransformPlan) -> DataFrame:
-    """The archive's records in the planned spans; offset statistics leave out files that hold none of them."""
-    spans = (
-        (F.col("partition") == number) & (F.col("offset") >= first) & (F.col("offset") < next_)
-        for number, (first, next_) in plan.spans.items()
-    )
-    archive = spark.read.option("versionAsOf", plan.archive_snapshot).table(plan.archive)
-    # Only an archive of two topics has it, and not in snapshots from before it held the second.
-    after = F.col(record.AFTER) if record.AFTER in archive.columns else F.lit(None).cast("map<int, bigint>")
-    columns = [F.col(name) for name in ("partition", "offset", "timestamp", "key", "value", "headers")]
-    return archive.where(any_of(spans)).select(*columns, after.alias(record.AFTER))
+        return Transform(spark, plan, kept).run()
 
 
 @dataclass(frozen=True)
 class Survey:
-    """What a batch holds: its accounts, and where its good rows lie by an immutable partition field."""
+    """What a batch holds: its accounts so far, and where its good rows lie."""
 
     accounts: dict[str, int]
-    lowest: int | None
-    highest: int | None
-    replayed: dict[int, tuple[int, int]]
-    """The spans of the originals of replayed records: outside the run's own, yet their rows may have changed."""
+    tombstones: int
+    again: int
+    rejected_again: int
     elsewhere: bool
     """Whether records were replayed from some other topic, in whatever order."""
+    places: list[int]
+    """The partitions of its rows, where versions of a key never change theirs."""
+
+
+@dataclass(frozen=True)
+class Transform:
+    """One run of a plan, and the frames that it keeps until its end."""
+
+    spark: SparkSession
+    plan: TransformPlan
+    kept: ExitStack = field(repr=False)
+
+    def run(self) -> dict[str, int]:
+        plan, clean = self.plan, standing.table(self.spark, self.plan)
+        batch = self.judged(envelopes.asked(self.spark, plan))
+        seen = survey(batch, plan)
+        met = self.met(clean, batch.where(_good()), seen)
+        displaced = appending.displaced(batch, met, plan) if plan.merge == "append" else None
+        if plan.merge == "append":
+            batch = self.keep(self.flat(appending.judged(batch, met, plan)))
+            seen = survey(batch, plan)
+        odd = self.odd(batch, clean, seen=seen, displaced=displaced)
+        whole = self.all_of(odd) if odd is not None else None
+        if plan.merge == "append" and whole is not None:
+            batch = self.keep(self.flat(appending.rejudged(batch, whole)))
+            seen = survey(batch, plan)
+        refuse_too_many(seen.accounts, feed=plan.feed, limit=plan.limit, reasons=lambda: _reasons(batch))
+        if seen.accounts["quarantined"] or seen.again or whole is not None:
+            quarantine(self.spark, batch if whole is None else _newest(batch, whole), plan)
+        good = batch.where(_good())
+        if odd is None or whole is None:
+            rows = self.merged(good, met, seen)
+        else:
+            rows = self.merged(recomputing.but_keys(good, odd, plan), met, seen).unionByName(
+                self.recomputed(whole.where(_good()), odd, clean, batch=recomputing.of_keys(good, odd, plan))
+            )
+        rows = self.keep(self.flat(rows))
+        decided = deciding.summary(rows)
+        accounts = _told({**seen.accounts, **decided.accounts})
+        self.commit(rows, decided, accounts=accounts, settles=bool(seen.again))
+        return accounts
+
+    def judged(self, records: DataFrame) -> DataFrame:
+        """The records decoded, each with the reason for which it is rejected, if it is."""
+        placed = self.flat(origins.placed(records, self.plan, self.spark))
+        decoded = decoding.decoded(placed, self.plan)
+        broken = F.when(
+            _good() & F.col("value").isNotNull() & ~merging.deletes(self.plan), row_checks.detail(self.plan)
+        )
+        checked = decoded.withColumn("detail", broken).withColumns(
+            {
+                "reason": F.when(F.col("detail").isNotNull(), F.lit(Reason.CHECK.value)).otherwise(F.col("reason")),
+                AGAIN: F.col(AGAIN) | F.col("replayed"),
+            }
+        )
+        return self.keep(self.flat(checked))
+
+    def met(self, clean: DataFrame, good: DataFrame, seen: Survey) -> DataFrame:
+        """The standing rows of the batch's keys."""
+        keys, count = _keys(good, self.plan).distinct(), seen.accounts["decoded"]
+        where = self.touched(keys, seen)
+        return self.keep(self.flat(standing.met(clean, keys, self.plan, where=where, count=count)))
+
+    def touched(self, keys: DataFrame, seen: Survey) -> Column:
+        """Where the batch's keys may lie already, as far as the batch itself can tell."""
+        plan, partition = self.plan, self.plan.partition
+        # A tombstone knows its key but not its partition, so its row may lie anywhere.
+        if partition and partition.immutable and not (seen.tombstones or seen.rejected_again):
+            return places.within(F.col(partition.field), seen.places, plan)
+        if plan.anew or not plan.bytes:
+            return F.lit(True)
+        return stretches.within(F.col(plan.key[0]), stretches.of_keys(keys, plan, count=seen.accounts["decoded"]))
+
+    def odd(self, batch: DataFrame, clean: DataFrame, *, seen: Survey, displaced: DataFrame | None) -> DataFrame | None:
+        """The keys that have to be recomputed; None when there are none."""
+        if self.plan.anew:
+            return None
+        found = [displaced] if displaced is not None else []
+        if seen.rejected_again:
+            rejected = batch.where(~_good() & F.col(AGAIN)).select("partition", "offset")
+            found.append(standing.made_by(clean, rejected, self.plan))
+        if self.plan.merge == "patch" and (seen.again or seen.elsewhere):
+            strays = _good() & (F.col(AGAIN) | origins.is_from_elsewhere(F.col("rank_partition")))
+            found.append(_keys(batch.where(strays), self.plan))
+        if not found:
+            return None
+        keys = self.keep(self.flat(reduce(DataFrame.union, found).distinct()))
+        return None if keys.isEmpty() else keys
+
+    def all_of(self, keys: DataFrame) -> DataFrame:
+        """Every record of some keys, judged anew; this reads the whole archive."""
+        records = self.judged(envelopes.whole(self.spark, self.plan))
+        found = recomputing.of_keys(records, keys, self.plan)
+        if self.plan.merge == "append":
+            found = appending.judged(found, self.nothing(keys), self.plan)
+        return self.keep(self.flat(found))
+
+    def nothing(self, keys: DataFrame) -> DataFrame:
+        """No standing rows, in the form that they would have."""
+        clean = self.spark.read.option("versionAsOf", self.plan.base).table(self.plan.clean).where(F.lit(False))
+        return standing.met(clean, keys, self.plan, where=F.lit(True), count=0)
+
+    def merged(self, good: DataFrame, met: DataFrame, seen: Survey) -> DataFrame:
+        """The batch's keys, each beside its standing row."""
+        mends = bool(seen.again or seen.elsewhere)
+        fresh = self.reduced(good, met, tombstones=bool(seen.tombstones), mends=mends)
+        return deciding.decided(self.flat(fresh.withColumn(REPLACES, F.lit(False))), met, self.plan)
+
+    def recomputed(self, good: DataFrame, keys: DataFrame, clean: DataFrame, *, batch: DataFrame) -> DataFrame:
+        """Some keys from all their records, whatever stands."""
+        stood = self.keep(self.flat(standing.met(clean, keys, self.plan, where=F.lit(True), count=0)))
+        mended = self.flat(self.reduced(good, self.nothing(keys), tombstones=True, mends=False))
+        whole = recomputing.completed(mended, keys, batch=batch, stood=stood, plan=self.plan)
+        return deciding.decided(self.flat(whole.withColumn(REPLACES, F.lit(True))), stood, self.plan)
+
+    def reduced(self, good: DataFrame, met: DataFrame, *, tombstones: bool, mends: bool) -> DataFrame:
+        """One row or state per key; `mends` says that versions may have come before tombstones that stand."""
+        plan, is_patch = self.plan, self.plan.merge == "patch"
+        rows = versions = merging.versions(good.where(F.col("value").isNotNull()), plan)
+        if tombstones:
+            candidates = patching.standing_orders(met, plan) if is_patch and plan.order else met
+            bare = merging.versions(good.where(F.col("value").isNull()), plan, merging.after())
+            rows = rows.union(merging.ranked_tombstones(bare, versions, candidates, plan=plan))
+        if mends and not is_patch:
+            rows = rows.union(merging.standing_tombstones(versions, met, plan))
+        return patching.reduced(rows, plan) if is_patch else merging.reduced(rows, plan)
+
+    def commit(self, rows: DataFrame, decided: deciding.Summary, *, accounts: Mapping[str, int], settles: bool) -> None:
+        """Write the rows to the branch, with the heads and accounts in the same snapshot."""
+        plan, branch = self.plan, f"branch_{self.plan.branch}"
+        if not (decided.written or plan.spans or (settles and settled(self.spark, plan))):
+            self.spark.sql(f"alter table {plan.clean} drop branch if exists `{plan.branch}`")
+            return
+        self.spark.sql(f"alter table {plan.clean} create or replace branch `{plan.branch}` as of version {plan.base}")
+        self.note(accounts)
+        source, target = rows.where(WRITES).drop(*NOTES), f"{plan.clean}.`{branch}`"
+        if plan.anew:
+            source.writeTo(target).overwrite(F.lit(True))
+        elif not decided.stood:
+            source.writeTo(target).append()
+        else:
+            on = same_key(plan.key, "s.", f"`{branch}`.")
+            if plan.partition:
+                on &= places.within(F.col(f"`{branch}`.`{plan.partition.field}`"), decided.places, plan)
+            else:
+                stood = rows.where(F.col(WRITES) & F.col(STOOD)).select(*plan.key)
+                found = stretches.of_keys(stood, plan, count=decided.stood)
+                on &= stretches.within(F.col(f"`{branch}`.`{plan.key[0]}`"), found)
+            source.alias("s").mergeInto(target, on).whenMatched().updateAll().whenNotMatched().insertAll().merge()
+
+    def note(self, accounts: Mapping[str, int]) -> None:
+        noted = {heads.PROPERTY: self.plan.heads, RULES: self.plan.rules, ACCOUNTS: json.dumps(accounts)}
+        for name, value in {**noted, **({REBUILT: "true"} if self.plan.anew else {})}.items():
+            self.spark.conf.set(f"{SNAPSHOT_PROPERTY}{name}", value)
+
+    def flat(self, frame: DataFrame) -> DataFrame:
+        """The same frame by a name: Spark Connect refuses queries nested too deeply, and a name is one level."""
+        name = f"headrace_{uuid4().hex}"
+        frame.createOrReplaceTempView(name)
+        self.kept.callback(self.spark.catalog.dropTempView, name)
+        return self.spark.table(name)
+
+    def keep(self, frame: DataFrame) -> DataFrame:
+        """Keep a frame that several steps read, so that it is computed once; released at the end."""
+        self.kept.callback(frame.persist().unpersist)
+        return frame
 
 
 def survey(records: DataFrame, plan: TransformPlan) -> Survey:
     """Look over the batch once."""
-    good = F.col("reason").isNull()
-    place = number(F.col("row")[plan.immutable_partition], plan) if plan.immutable_partition else F.lit(None)
+    good, partition = _good(), plan.partition
+    place = F.lit(None).cast("bigint")
+    if partition and partition.immutable:
+        place = places.unit(F.col("row")[partition.field], plan)
     row = records.agg(
         F.count("*").alias("read"),
+        F.count_if(good).alias("decoded"),
         F.count("reason").alias("quarantined"),
-        F.count_if(F.col("value").isNull() & good).alias("tombstones"),
         F.count_if("replayed").alias("replayed"),
         F.count_if("imported").alias("imported"),
-        F.min(F.when(good, place)).alias("lowest"),
-        F.max(F.when(good, place)).alias("highest"),
+        F.count_if(F.col("value").isNull() & good).alias("tombstones"),
+        F.count_if(AGAIN).alias("again"),
+        F.count_if(F.col(AGAIN) & ~good).alias("rejected_again"),
         F.coalesce(F.bool_or(origins.is_from_elsewhere(F.col("rank_partition"))), F.lit(False)).alias("elsewhere"),
+        F.collect_set(F.when(good, place)).alias("places"),
     ).first()
     assert row is not None, "an aggregate without groups gives one row"
-    counts = row.asDict()
-    lowest, highest, elsewhere = (counts.pop(name) for name in ("lowest", "highest", "elsewhere"))
-    accounts = {name: count for name, count in counts.items() if count or name not in RARE}
-    return Survey(accounts, lowest, highest, originals(records) if counts["replayed"] else {}, elsewhere)
+    found = row.asDict()
+    accounts = {name: found[name] for name in ("read", "decoded", "quarantined", "replayed", "imported")}
+    others = {name: found[name] for name in ("tombstones", "again", "rejected_again", "elsewhere", "places")}
+    return Survey(accounts, **others)
 
 
-def originals(records: DataFrame) -> dict[int, tuple[int, int]]:
-    """The span of each partition that the originals of replayed records lie in."""
-    spans = records.where("replayed").groupBy("partition").agg(F.min("offset"), F.max("offset"))
-    return {number: (first, last + 1) for number, first, last in spans.collect()}
+def _good() -> Column:
+    return F.col("reason").isNull()
 
 
-def quarantine(records: DataFrame, plan: TransformPlan) -> None:
-    """Add the rejected records that are not there yet: a run that died after this writes none of them twice."""
-    rejected = records.where(F.col("reason").isNotNull()).withColumn("quarantined_at", F.current_timestamp())
-    rows = rejected.select(*(field.name for field in QUARANTINE.fields))
-    # A record and its replayed copies may come in one batch.
-    source = rows.dropDuplicates(["partition", "offset"]).alias("s")
-    target = f"`{plan.feed}`"  # a merge's condition knows its target by the table's own name
-    known = F.expr(f"s.partition = {target}.partition and s.offset = {target}.offset")
-    source.mergeInto(plan.quarantine, known).whenNotMatched().insertAll().merge()
+def _keys(records: DataFrame, plan: TransformPlan) -> DataFrame:
+    return records.select(*(F.col("row")[name].alias(name) for name in plan.key))
 
 
-def commit(spark: SparkSession, rows: DataFrame, *, plan: TransformPlan, seen: Survey) -> None:
-    """Merge the rows into the branch, with the heads and accounts in the same snapshot."""
-    branch = f"branch_{plan.branch}"
-    dropped = (F.lit(None).cast(type_).alias(name) for name, type_ in plan.dropped.items())
-    reduced = merging.winners(rows, plan).select("*", *dropped)
-    on = merging.same_key(plan.key, "s.", f"`{branch}`.") & touched(plan, seen, target=branch)
-    spark.conf.set(f"{SNAPSHOT_PROPERTY}{heads.PROPERTY}", plan.heads)
-    spark.conf.set(f"{SNAPSHOT_PROPERTY}{ACCOUNTS}", json.dumps(seen.accounts))
-    if seen.replayed:
-        spark.conf.set(f"{SNAPSHOT_PROPERTY}{REPLAYED}", json.dumps(seen.replayed))
-    merge = reduced.alias("s").mergeInto(f"{plan.clean}.`{branch}`", on)
-    if plan.merge != "append":
-        merge = merge.whenMatched(merging.wins(plan, "s.", f"`{branch}`.")).updateAll()
-    merge.whenNotMatched().insertAll().merge()
+def _newest(batch: DataFrame, whole: DataFrame) -> DataFrame:
+    """Every verdict, and of a record that was judged twice the later one."""
+    once = batch.join(whole.select("partition", "offset"), ["partition", "offset"], "left_anti")
+    return whole.unionByName(once.select(whole.columns))
 
 
-def touched(plan: TransformPlan, seen: Survey, *, target: str) -> Column:
-    """Where the batch's keys may lie already, so that the merge leaves all other partitions unread."""
-    # A tombstone knows its key but not its partition, so its row may lie anywhere.
-    if plan.immutable_partition is None or seen.accounts["tombstones"]:
-        return F.lit(True)
-    column = F.col(f"`{target}`.`{plan.immutable_partition}`")
-    if seen.lowest is None:
-        return column.isNull()
-    return column.between(moment(seen.lowest, plan), moment(seen.highest, plan)) | column.isNull()
+def _reasons(batch: DataFrame) -> dict[str, int]:
+    return dict(batch.where(~_good()).groupBy("reason").count().collect())
 
 
-# Bounds travel as numbers: Python's datetimes know no year 10,000 and take an hour twice a year for another one.
-def number(place: Column, plan: TransformPlan) -> Column:
-    """A date as days, a timestamp as microseconds since 1970."""
-    is_date = plan.columns[plan.immutable_partition or ""] == "date"
-    return F.unix_date(place) if is_date else F.unix_micros(place.cast("timestamp"))
-
-
-def moment(value: int | None, plan: TransformPlan) -> Column:
-    """The number as the partition field's own type again."""
-    type_ = plan.columns[plan.immutable_partition or ""]
-    since = F.date_from_unix_date(F.lit(value)) if type_ == "date" else F.timestamp_micros(F.lit(value))
-    return since.cast(type_)
+def _told(accounts: dict[str, int]) -> dict[str, int]:
+    return {name: count for name, count in accounts.items() if count or name not in RARE}

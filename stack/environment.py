@@ -25,6 +25,8 @@ def render(settings: Settings, passwords: Passwords) -> dict[str, str]:
     return {
         "HEADRACE_STATE": str(settings.state),
         "HEADRACE_SCHEMAS": str(settings.schemas),
+        "HEADRACE_WAREHOUSES": str(settings.warehouses),
+        "HEADRACE_JOBS": str(REPOSITORY / "jobs"),
         "HEADRACE_LAKE": f"s3://{BUCKET}",
         "GX_ANALYTICS_ENABLED": "false",
         # The parts talk to each other directly, whatever proxy the machine has.
@@ -167,6 +169,7 @@ def _connections(settings: Settings, passwords: Passwords) -> dict[str, str]:
         },
         "REGISTRY_STORE": _postgres(settings, user="registry", password=passwords.registry, database="registry"),
     }
+    connections["WAREHOUSES"] = _postgres(settings, user="headrace_teams", password=passwords.teams, database="teams")
     for team in WAREHOUSES:
         connections[f"WAREHOUSE_{team.upper()}"] = _postgres(
             settings, user=f"headrace_{team}", password=getattr(passwords, team), database=team

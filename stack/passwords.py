@@ -46,6 +46,7 @@ class Passwords:
     finance_reader: str = field(default_factory=_password)
     engineering: str = field(default_factory=_password)
     engineering_reader: str = field(default_factory=_password)
+    teams: str = field(default_factory=_password)
     s3_access_key: str = field(default_factory=lambda: f"headrace{secrets.token_hex(6)}")
     s3_secret_key: str = field(default_factory=lambda: secrets.token_hex(20))
     masks: str = field(default_factory=lambda: secrets.token_hex(32))

@@ -22,6 +22,7 @@ class Settings:
 
     state: Path
     schemas: Path
+    warehouses: Path
     ports: dict[str, int]
 
     @property
@@ -48,9 +49,11 @@ def choose(environment: Mapping[str, str], kept: Mapping[str, object] | None = N
     """Combine what the environment says now with what was kept from an earlier `up`."""
     kept = kept or {}
     schemas = environment.get("HEADRACE_SCHEMAS") or kept.get("schemas") or REPOSITORY / "schemas"
+    warehouses = environment.get("HEADRACE_WAREHOUSES") or kept.get("warehouses") or REPOSITORY / "warehouses"
     return Settings(
         state=state_folder(environment),
         schemas=Path(str(schemas)).absolute(),
+        warehouses=Path(str(warehouses)).absolute(),
         ports=choose_ports(environment, kept.get("ports")),
     )
 
@@ -84,7 +87,7 @@ def load(environment: Mapping[str, str]) -> Settings:
 
 def keep(settings: Settings) -> None:
     """Keep the choices, so that later commands need no environment variables."""
-    kept = {"ports": settings.ports, "schemas": str(settings.schemas)}
+    kept = {"ports": settings.ports, "schemas": str(settings.schemas), "warehouses": str(settings.warehouses)}
     stamps.write(settings.state / "stack.json", json.dumps(kept, indent=2) + "\n")
 
 
@@ -98,7 +101,7 @@ def _kept(path: Path) -> dict[str, object]:
             f"{path}: not valid JSON ({error}). Remove the file; ports then start from the defaults."
         ) from error
     if not isinstance(kept, dict):
-        raise StackError(f"{path}: expected an object of ports and schemas. Remove the file.")
+        raise StackError(f"{path}: expected an object of ports and folders. Remove the file.")
     return kept
 
 

@@ -22,10 +22,12 @@ def free_ports() -> dict[str, int]:
         return {name: one.getsockname()[1] for name, one in sockets.items()}
 
 
-def variables(state: Path, *, schemas: Path | None = None) -> dict[str, str]:
+def variables(state: Path, *, schemas: Path | None = None, warehouses: Path | None = None) -> dict[str, str]:
     """The environment variables that make stack commands use this state folder and free ports."""
     ports = {port_variable(name): str(port) for name, port in free_ports().items()}
-    return {"HEADRACE_STATE": str(state), "HEADRACE_SCHEMAS": str(schemas or REPOSITORY / "schemas"), **ports}
+    folders = {"schemas": schemas or REPOSITORY / "schemas", "warehouses": warehouses or REPOSITORY / "warehouses"}
+    chosen = {f"HEADRACE_{name.upper()}": str(folder) for name, folder in folders.items()}
+    return {"HEADRACE_STATE": str(state), **chosen, **ports}
 
 
 def run(*arguments: str, around: MutableMapping[str, str]) -> "subprocess.CompletedProcess[str]":
@@ -41,8 +43,9 @@ def enter(state: Path, *, around: MutableMapping[str, str], keep: bool) -> None:
     around["HEADRACE_STATE"] = str(state)
     if not (keep and Supervisor(settings.load(around)).pid()):
         remove(state, around=around)
-        shutil.copytree(REPOSITORY / "schemas", state / "schemas")
-        around.update(variables(state, schemas=state / "schemas"))
+        for folder in ("schemas", "warehouses"):
+            shutil.copytree(REPOSITORY / folder, state / folder)
+        around.update(variables(state, schemas=state / "schemas", warehouses=state / "warehouses"))
     chosen = settings.load(around)
     settings.keep(chosen)
     around.update(environment.render(chosen, passwords.load(state)))

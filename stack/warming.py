@@ -85,7 +85,7 @@ def warm(spark: SparkSession, example: Feed, *, values: Sequence[bytes | None]) 
         for offset, value in enumerate(values)
     ]
     make(spark, archive, types=_types(record.SCHEMA), rows=records)
-    make(spark, clean_table, types={**types, **hidden_types()}, rows=[{"id": "z"}])
+    make(spark, clean_table, types={**types, **hidden_types(example)}, rows=[{"id": "z"}])
     make(spark, f"{CATALOG}.quarantine.{example.name}", types=_types(QUARANTINE), rows=[])
     snapshot, base = tip(spark, archive), tip(spark, clean_table)
     transform(spark, transform_plan(example, snapshot, base=base, types=types))
@@ -95,7 +95,7 @@ def warm(spark: SparkSession, example: Feed, *, values: Sequence[bytes | None]) 
         branch=BRANCH,
         snapshot=tip(spark, clean_table, branch=BRANCH),
         base=base,
-        spans=SPANS,
+        since=0,
         suite=suite(example),
     )
     check(spark, plan)
@@ -135,12 +135,12 @@ def transform_plan(example: Feed, snapshot: int, *, base: int, types: dict[str, 
         key=declared.key,
         order=declared.order,
         merge=declared.merge,
-        immutable_partition=None,
         archive=f"{CATALOG}.archive.{example.name}",
         archive_snapshot=snapshot,
         spans=SPANS,
         clean=f"{CATALOG}.clean.{example.name}",
         base=base,
+        change=1,
         branch=BRANCH,
         quarantine=f"{CATALOG}.quarantine.{example.name}",
         heads=Heads().to_json(),

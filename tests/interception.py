@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -253,11 +253,11 @@ def _main_threads() -> int:
     return count
 
 
-def at(point: tuple[str, int, str] | None, sign: int) -> Act:
-    """Send this process a signal at one point: SIGKILL ends it there, SIGSTOP lets it sleep there."""
+def at(points: Collection[tuple[str, int, str] | None], sign: int) -> Act:
+    """Send this process a signal at one of some points: SIGKILL ends it there, SIGSTOP lets it sleep there."""
 
     def act(name: str, number: int, when: str) -> None:
-        if (name, number, when) == point:
+        if (name, number, when) in points:
             os.kill(os.getpid(), sign)
 
     return act

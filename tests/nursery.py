@@ -1,4 +1,4 @@
-"""A nursery: a warm process, with all libraries and no client, that forks a child for every extract a test asks for.
+"""A nursery: a warm process, with all libraries and no client, that forks a child for every errand a test asks for.
 
 librdkafka, boto3 and Arrow's S3 do not survive a fork once they are used; so the parent never uses them. One line of
 JSON asks, one line answers; a child that stops itself is told of at once, and again when it has ended.
@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
@@ -34,7 +34,7 @@ Point = tuple[str, int, str]
 
 @dataclass(frozen=True)
 class Errand:
-    """What a child does: extract a feed, this often, and perhaps be hit by a signal on its way."""
+    """What a child does: extract a feed, or other work, this often, and perhaps be hit by a signal on its way."""
 
     feed: tuple[str, str]
     """The feed file's name and text."""
@@ -42,7 +42,11 @@ class Errand:
     lake: Any
     limits: tuple[int, int]
     times: int = 1
+    work: Callable[[Interception], int] | None = None
+    """Instead of an extract; the nursery must know its modules."""
     point: Point | None = None
+    at_latest: Point | None = None
+    """Where the signal hits a child that made fewer calls and never came to the point."""
     sign: int = signal.SIGKILL
     peers: frozenset[tuple[str, int]] | None = None
     """Whom it may talk to; whether it goes around the doors is only watched if that is said."""
@@ -122,6 +126,9 @@ class Nursery:
 
 def main() -> None:
     """The nursery's side: fork, wait, tell."""
+    # Libraries that log to the standard output must not talk into the answers.
+    told = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
     from pyiceberg.catalog.sql import SqlCatalog  # noqa: F401
     from pyiceberg.io import pyarrow  # noqa: F401
     from sqlalchemy.dialects.postgresql import psycopg2  # noqa: F401
@@ -148,7 +155,7 @@ def main() -> None:
                     traceback.print_exc()
                     os._exit(1)
             answers[pid] = answer
-        print(json.dumps(_ended(pid, answers)), flush=True)
+        print(json.dumps(_ended(pid, answers)), file=told, flush=True)
 
 
 def _ended(pid: int, answers: dict[int, IO[str]]) -> dict[str, Any]:
@@ -170,7 +177,7 @@ def _child(errand: Errand, answer: IO[str]) -> None:
     restarts = _Restarts()
     logging.getLogger("headrace").addHandler(restarts)
     logging.getLogger("headrace").setLevel(logging.INFO)
-    interception = Interception(at(errand.point, errand.sign) if errand.point else note)
+    interception = Interception(at({errand.point, errand.at_latest}, errand.sign) if errand.point else note)
     interception.install()
     if errand.plant:
         _plant(errand)
@@ -178,7 +185,7 @@ def _child(errand: Errand, answer: IO[str]) -> None:
     records, error = 0, ""
     for _ in range(errand.times):
         try:
-            records += _extract(errand)
+            records += errand.work(interception) if errand.work else _extract(errand)
         except HeadraceError as raised:
             error = f"{type(raised).__name__}: {raised}"
     if watch:

@@ -66,7 +66,8 @@ class Workshop:
         return replace(self, feed=made, schema_id=registered(connections.registry(), made))
 
     def publish(self, *records: Record) -> None:
-        producer = Producer({**self.kafka, "enable.idempotence": True, "acks": "all"})
+        # In order, and at once: an idempotent producer asks for its number first, which takes half a second.
+        producer = Producer({**self.kafka, "acks": "all", "max.in.flight.requests.per.connection": 1, "linger.ms": 0})
         for record in records:
             producer.produce(
                 self.feed.topic,
@@ -101,37 +102,24 @@ class Workshop:
             self.feed, lake=self.lake, kafka=self.kafka, limits=extract.Limits(500_000, 128 * 1024 * 1024)
         )
 
-    def transform(self, run: str) -> Any:
-        from headrace.airflow import connections
-        from headrace.lake import spark_properties
+    def transform(self, run: str, **asked: Any) -> Any:
+        from headrace.airflow import planning
+        from headrace.airflow.spark import Spark
         from headrace.stages import transform
-        from spark_jobs import transform as job
 
-        registry, drains = connections.registry(), self.feed.declaration.topic.drains
-        plan = transform.plan(
-            self.feed,
-            lake=self.lake,
-            writers=registry.writers(self.feed.subject),
-            drained=registry.writers(layout.subject(drains.topic)) if drains else {},
-            signing=connections.signing_key(),
-            run=run,
-        )
+        plan = planning.transform(self.feed, lake=self.lake, run=run, **asked)
         if plan is None:
             transform.drop_branch(self.feed, lake=self.lake, run=run)
             return None
-        properties = spark_properties(self.lake)
-        return json.loads(job.run(plan.model_dump_json(), remote=connections.spark_remote(), properties=properties))
+        return json.loads(Spark.of(self.feed, self.lake).run("transform", plan.model_dump_json()))
 
     def check(self, run: str) -> Any:
-        from headrace.airflow import connections
-        from headrace.lake import spark_properties
+        from headrace.airflow.spark import Spark
         from headrace.stages import check
-        from spark_jobs import check as job
 
         plan = check.plan(self.feed, lake=self.lake, run=run)
         assert plan is not None
-        properties = spark_properties(self.lake)
-        outcomes = json.loads(job.run(plan.model_dump_json(), remote=connections.spark_remote(), properties=properties))
+        outcomes = json.loads(Spark.of(self.feed, self.lake).run("check", plan.model_dump_json()))
         return check.judge(
             [check.Outcome.model_validate(each) for each in outcomes], feed=self.feed.name, branch=plan.branch
         )
@@ -140,7 +128,7 @@ class Workshop:
         from headrace.stages import publish
 
         table, branch = self.lake.find(layout.clean_table(self.feed.name)), layout.branch(run)
-        tip = table.metadata.refs[branch].snapshot_id if branch in table.metadata.refs else 0
+        tip = table.metadata.refs.get(branch, table.metadata.refs["main"]).snapshot_id
         return publish.publish(self.feed, lake=self.lake, run=run, checked=tip)
 
     def merge(self, *records: Record) -> Any:
@@ -150,11 +138,23 @@ class Workshop:
 
     def run(self) -> Any:
         """One run, from the topics to readers, unchecked."""
-        run = uuid.uuid4().hex
         self.extract()
-        accounts = self.transform(run)
+        return self.again()
+
+    def again(self, **asked: Any) -> Any:
+        """One run that extracts nothing: of what is asked for, or of what the clean table lacks."""
+        run = uuid.uuid4().hex
+        accounts = self.transform(run, **asked)
         self.publish_run(run)
         return accounts
+
+    def redeclared(self, **declared: Any) -> "Workshop":
+        """The same feed with another declaration, and the same schema."""
+        from headrace import feed
+
+        attribute, file = self.feed.attribute, self.feed.file
+        schema = {**self.feed.schema, attribute: {**self.feed.schema[attribute], **declared}}
+        return replace(self, feed=feed.parse(file, json.dumps(schema)))
 
     def load(self, warehouse: str = "finance", *, mask_key: bytes = b"key") -> Any:
         from headrace.airflow import connections
@@ -162,13 +162,15 @@ class Workshop:
 
         return load.load(self.feed, lake=self.lake, warehouse=connections.warehouse(warehouse), mask_key=mask_key)
 
-    def reconcile(self, warehouse: str = "finance", *, mask_key: bytes = b"key") -> Any:
+    def reconcile(self, warehouse: str = "finance", *, mask_key: bytes = b"key", full: bool = True) -> Any:
         from headrace.airflow import connections
         from headrace.stages import reconcile
 
-        return reconcile.reconcile(
-            self.feed, lake=self.lake, warehouse=connections.warehouse(warehouse), mask_key=mask_key
+        done = reconcile.reconcile(
+            self.feed, lake=self.lake, warehouse=connections.warehouse(warehouse), mask_key=mask_key, full=full
         )
+        reconcile.judge(done)
+        return done
 
     def clean(self) -> list[dict[str, Any]]:
         """The visible rows of the clean table, by key."""

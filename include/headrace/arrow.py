@@ -1,33 +1,15 @@
 """Arrow: a column's type in the clean table, and the plainer one in which its values travel to a warehouse."""
 
-import base64
-from collections.abc import Callable
-from datetime import UTC, date, datetime, time
-from typing import Any
-from uuid import UUID
-
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyiceberg.io.pyarrow import schema_to_pyarrow
-from pyiceberg.types import (
-    BinaryType,
-    DateType,
-    FixedType,
-    FloatType,
-    IcebergType,
-    ListType,
-    MapType,
-    StringType,
-    StructType,
-    TimestampType,
-    TimestamptzType,
-    UUIDType,
-)
+from pyiceberg.types import BinaryType, FixedType, IcebergType, StringType, UUIDType
 
+from headrace import json_column, uuids
 from headrace.columns import JsonText, TimeText
-from headrace.json_text import canonical, decoder
 
-Jsonable = Callable[[Any], Any]
-"""Turns a value as Arrow gives it into one that JSON has."""
+DAY = "1970-01-01T"
+"""Arrow reads no times of a day alone."""
 
 
 def arrow_type(type_: IcebergType) -> pa.DataType:
@@ -59,68 +41,15 @@ def travel_type(type_: IcebergType) -> pa.DataType:
 def travelling(values: pa.ChunkedArray, type_: IcebergType) -> pa.ChunkedArray:
     """A column of the clean table as it travels."""
     target = travel_type(type_)
-    changed: list[Any]
+    return pa.chunked_array([_travelling(chunk, type_).cast(target) for chunk in values.chunks], target)
+
+
+def _travelling(values: pa.Array, type_: IcebergType) -> pa.Array:
     match type_:
-        case TimeText():
-            changed = [None if text is None else time.fromisoformat(text) for text in values.to_pylist()]
-        case UUIDType():
-            changed = [None if value is None else str(value) for value in values.to_pylist()]
-        case JsonText():
-            return values.cast(target)  # canonical since it was decoded
         case _ if is_json(type_):
-            jsonable = _jsonable(type_)
-            changed = [None if value is None else canonical(jsonable(value)) for value in values.to_pylist()]
-        case _:
-            return values.cast(target)
-    return pa.chunked_array([pa.array(changed, target)])
-
-
-def _jsonable(type_: IcebergType) -> Jsonable:
-    """A function for all values of a type, so that the type is looked at once."""
-    match type_:
-        case StructType(fields=fields):
-            members = {field.name: _nullable(_jsonable(field.field_type)) for field in fields}
-            # A snapshot from before a member was added does not know it.
-            return lambda value: {name: member(value.get(name)) for name, member in members.items()}
-        case ListType():
-            element = _nullable(_jsonable(type_.element_type))
-            return lambda value: [element(each) for each in value]
-        case MapType():
-            held = _nullable(_jsonable(type_.value_type))
-            return lambda value: {name: held(each) for name, each in value}
-        case JsonText():
-            return decoder()
-        case FloatType():
-            return _shortest
-        case BinaryType() | FixedType():
-            return _base64
-        case DateType():
-            return date.isoformat
-        case TimestamptzType():
-            return _moment
-        case TimestampType():
-            return datetime.isoformat
+            return json_column.texts(values, type_)
+        case TimeText():
+            return pc.binary_join_element_wise(DAY, values.cast(pa.string()), "").cast(pa.timestamp("us"))
         case UUIDType():
-            return _uuid
-    return lambda value: value
-
-
-def _nullable(change: Jsonable) -> Jsonable:
-    return lambda value: None if value is None else change(value)
-
-
-def _shortest(value: float) -> float:
-    """A float's own digits, not those that a double shows of it."""
-    return float(str(pa.scalar(value, pa.float32()).cast(pa.string()).as_py()))
-
-
-def _base64(value: bytes) -> str:
-    return base64.b64encode(value).decode("ascii")
-
-
-def _moment(value: datetime) -> str:
-    return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
-
-
-def _uuid(value: UUID | bytes) -> str:
-    return str(value if isinstance(value, UUID) else UUID(bytes=value))
+            return uuids.texts(values)
+    return values

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from headrace.field import Field, Kind, Schema, word
+from headrace.field import Field, Kind, Schema, kinds, word
 
 NAMED = ("record", "error", "enum", "fixed")
 KINDS: Mapping[str, Kind] = {
@@ -83,8 +83,9 @@ def _field(field: Schema, path: str, *, named: Mapping[str, Schema]) -> Field:
         "union" if len(others) > 1 else _kind(alone or {}),
         nullable=len(others) < len(members),
         doc=word(field.get("doc")),
-        pii=word(field.get("pii")) or next(_personal(others, named=named, seen=set()), None),
+        kinds=kinds(field.get("pii"), _personal(others, named=named, seen=set())),
         symbols=_symbols(alone or {}),
+        aliases=tuple(alias for alias in _members(field.get("aliases") or []) if isinstance(alias, str)),
     )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, PartialCredentialsError
 from confluent_kafka import KafkaError, KafkaException
-from sqlalchemy.exc import DBAPIError, OperationalError
+from sqlalchemy.exc import DBAPIError
 
 from headrace import layout
 from headrace.errors import HeadraceError, ServiceAway, ServiceRefused, TopicMissing
@@ -124,10 +124,14 @@ def of_arrow(error: OSError, *, where: str, kept: str) -> HeadraceError:
 
 def of_catalog(error: DBAPIError, *, where: str, kept: str) -> HeadraceError:
     # What SQLAlchemy itself says holds the statement and its values; the driver's own words hold neither.
-    said = _sentence(str(error.orig))
-    state = getattr(error.orig, "pgcode", None) or ""
+    return of_postgres(error.orig, state=getattr(error.orig, "pgcode", None), where=where, kept=kept)
+
+
+def of_postgres(error: BaseException | None, *, state: str | None, where: str, kept: str) -> HeadraceError:
+    """The catalog's database, whose driver raised this."""
+    said = _sentence(str(error))
     wrong = "password authentication failed" in said or "does not exist" in said  # no state while connecting
-    if state in POSTGRES_REFUSES or (isinstance(error, OperationalError) and wrong):
+    if state in POSTGRES_REFUSES or (wrong and type(error).__name__ == "OperationalError"):
         return _refused("The catalog", where, said, connection=layout.CATALOG_CONNECTION, kept=kept)
     return _away("The catalog", where, said, connection=layout.CATALOG_CONNECTION, kept=BETWEEN)
 

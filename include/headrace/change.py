@@ -10,7 +10,7 @@ from pyiceberg.schema import promote
 from headrace import fixed
 from headrace.columns import columns
 from headrace.errors import FeedError
-from headrace.fault import Fault
+from headrace.fault import Fault, show
 from headrace.feed import Feed
 from headrace.fixed import way_out
 from headrace.registry.compatibility import Level
@@ -44,15 +44,41 @@ def declared_faults(feed: Feed, earlier: Earlier) -> Iterator[Fault]:
     """What changed in the declaration and must not, or has effects that are easily missed."""
     before = earlier.feed
     yield from fixed.changes(feed, before, origin=earlier.origin)
+    yield from fixed.rebuilds(feed, before, origin=earlier.origin)
     if feed.declaration.delete != before.declaration.delete:
         message = f"is not what it was in {earlier.origin}: rows that are merged already stay as they are."
         yield Fault("", f"{feed.attribute}.delete", message, severity="warning")
+    yield from _unframed_faults(feed, earlier)
+    yield from _default_faults(feed, earlier)
     yield from _drained_faults(feed, earlier)
     for field in feed.fields:
         if field.name in before.personal and not field.pii:
             message = f'the field "{field.name}" was personal in {earlier.origin}: now every warehouse gets it.'
             fix = "Put its pii back, unless that is meant."
             yield Fault("", field.path, message, fix, field.name, severity="warning")
+
+
+def _unframed_faults(feed: Feed, earlier: Earlier) -> Iterator[Fault]:
+    """Bytes do not say which version wrote them: another number is another reading of all that is archived."""
+    now, then = feed.declaration.unframed, earlier.feed.declaration.unframed
+    if then is not None and now != then and feed.schema_type == "AVRO":
+        message = f"was {then} in {earlier.origin}: records that are archived already would be read by another version."
+        yield Fault("", f"{feed.attribute}.unframed", message, way_out(feed), now)
+
+
+def _default_faults(feed: Feed, earlier: Earlier) -> Iterator[Fault]:
+    """Other defaults: a record written without the field would be read otherwise than it was merged."""
+    if feed.schema_type != "AVRO":
+        return
+    before = {field.name: earlier.feed.written(field) for field in earlier.feed.fields}
+    for field in feed.fields:
+        now, then = feed.written(field).get("default", ...), before.get(field.name, {}).get("default", ...)
+        if ... not in (now, then) and now != then:
+            message = (
+                f'the field "{field.name}" had the default {show(then)} in {earlier.origin}: rows that have it stay.'
+            )
+            fix = "Records written without the field get the new one only from now on, or by a rebuild."
+            yield Fault("", field.path, message, fix, now, severity="warning")
 
 
 def _drained_faults(feed: Feed, earlier: Earlier) -> Iterator[Fault]:

@@ -22,7 +22,7 @@ from pyiceberg.types import (
     UUIDType,
 )
 
-from headrace.columns import JsonText, TimeText
+from headrace.columns import JsonText, TimeText, Whole
 from headrace.field import Kind
 
 KINDS: Mapping[type[IcebergType], Kind] = {
@@ -44,6 +44,7 @@ KINDS: Mapping[type[IcebergType], Kind] = {
     ListType: "array",
     MapType: "map",
     StructType: "struct",
+    Whole: "struct",
 }
 
 

@@ -28,6 +28,15 @@ def lasting(text: str) -> timedelta | None:
     return None if text == FOREVER else parse(text)
 
 
+def spoken(time: timedelta) -> str:
+    """About how long, in the largest unit of which there are two or more."""
+    seconds = int(time.total_seconds())
+    for unit, length in (("d", 86_400), ("h", 3600), ("m", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds // length}{unit}"
+    return f"{seconds}s"
+
+
 def _checked(text: str) -> str:
     lasting(text)
     return text

@@ -16,6 +16,7 @@ HeadraceError
 │   └── RecordsLost      the broker deleted records before they were archived
 ├── MovedError           somebody else committed first: plan again             (a retry helps)
 │   └── BranchMoved      a run's branch no longer fits: transform again
+├── TurnTaken            somebody else works on the table: wait for the turn   (a retry helps)
 ├── SparkFailed          Spark did not bring a job to its end                  (a retry helps)
 ├── PlanExpired          a plan is older than a run may be: plan again         (a retry helps)
 ├── DeliveryError        records could not be published: it goes on later      (a retry helps)
@@ -28,7 +29,16 @@ HeadraceError
 ├── HeadsError           a table has snapshots but no heads
 ├── UpkeepError          S3 did not delete what upkeep asked it to              (a retry helps)
 ├── ForeignTable         files of a table that the catalog does not know lie where upkeep would remove some
+├── ReadError            what a reader asks for is not there: mend the call
+│   └── PersonalRefused  a reader asks for personal columns that may not be read here
+├── RebuildNeeded        the clean table was made by other rules: rebuild it, or put them back
+├── JobError             a team's own job does not give what its feed declares: mend the job
+├── QuarantineFull       more records are bad than the feed allows in one run
 ├── CheckError           a check stopped the run
+├── BranchMissing        a clean table has no such branch: name one that is there
+├── WarehouseError       a warehouse does not take what is loaded: mend what it says
+│   ├── WarehouseBusy    somebody's lock is in the way                         (a retry helps)
+│   └── TableRefused     a warehouse's table would lose values: say that it shall be made anew
 └── ReconcileError       two stores disagree
 
 An error says what, where, the value it got and what to do. `retry` says whether the same call may succeed later.
@@ -123,6 +133,12 @@ class BranchMoved(MovedError):
     retry = False
 
 
+class TurnTaken(HeadraceError):
+    """Somebody else works on the table; the error says who, and until when at least."""
+
+    retry = True
+
+
 class DeliveryError(HeadraceError):
     """A batch of records could not be published; started again, the delivery goes on where it stopped."""
 
@@ -175,8 +191,46 @@ class ForeignTable(HeadraceError):
     """Files of a table that the catalog does not know lie where upkeep would remove some."""
 
 
+class ReadError(HeadraceError):
+    """A reader asks for a feed, a column, a row or a moment that is not there."""
+
+
+class PersonalRefused(ReadError):
+    """A reader asks for personal columns that may not be read in this environment."""
+
+
+class RebuildNeeded(HeadraceError):
+    """A clean table's rows were made by other rules than its feed declares now."""
+
+
+class JobError(HeadraceError):
+    """A team's own job is not there, or does not give what its feed declares."""
+
+
+class QuarantineFull(HeadraceError):
+    """More of a run's records would be rejected than its feed allows."""
+
+
 class CheckError(HeadraceError):
     """A check stopped the run before anybody saw its rows."""
+
+
+class BranchMissing(HeadraceError):
+    """A clean table has no branch of that name, or no longer."""
+
+
+class WarehouseError(HeadraceError):
+    """A warehouse does not take what is loaded."""
+
+
+class WarehouseBusy(WarehouseError):
+    """Somebody's lock on a warehouse's table is in the way."""
+
+    retry = True
+
+
+class TableRefused(WarehouseError):
+    """A warehouse's table would have to change in a way that loses values, or that we may not."""
 
 
 class ReconcileError(HeadraceError):

@@ -236,10 +236,21 @@ def _faults(file: str, feed: Feed) -> Iterator[Fault]:
         return
     for fault in rules.faults(feed.declaration, fields):
         yield replace(fault, file=file, path=f"{feed.attribute}.{fault.path}")
+    yield from _unframed(file, feed)
     drains = feed.declaration.topic.drains
     if drains and drains.topic == feed.topic:
         path = f"{feed.attribute}.topic.drains.topic"
         yield Fault(file, path, f'is "{drains.topic}", which is this feed\'s own topic.', value=drains.topic)
+
+
+def _unframed(file: str, feed: Feed) -> Iterator[Fault]:
+    """Avro's bytes are read by the very schema that wrote them, and what is the latest is another one tomorrow."""
+    drains = feed.declaration.topic.drains
+    said = {"unframed": feed.declaration.unframed, "topic.drains.unframed": drains.unframed if drains else None}
+    for path, version in said.items():
+        if version == "latest" and feed.schema_type == "AVRO":
+            message = 'is "latest"; only JSON can be read by a later version than the one that it was written with.'
+            yield Fault(file, f"{feed.attribute}.{path}", message, "Name the version, such as 1.", value=version)
 
 
 def _shape(file: str, feed: Feed) -> Iterator[Fault]:

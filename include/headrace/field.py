@@ -1,6 +1,6 @@
 """A field of a feed's records, as far as a declaration may rely on it: its broad kind, and what is noted about it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -37,12 +37,24 @@ class Field:
     kind: Kind = "unknown"
     nullable: bool = False
     doc: str | None = None
-    pii: str | None = None
-    """The kind of personal data that it holds, itself or in a field inside it."""
+    kinds: tuple[str, ...] = ()
+    """Every kind of personal data that it holds, its own first, then those of fields inside it."""
     symbols: tuple[str, ...] | None = None
     """The values of an enum."""
+    aliases: tuple[str, ...] = ()
+    """The names that it had in earlier versions."""
+
+    @property
+    def pii(self) -> str | None:
+        """The kind of personal data that it holds, itself or in a field inside it."""
+        return self.kinds[0] if self.kinds else None
 
 
 def word(value: Any) -> str | None:
     """A note, if it is written as one."""
     return value if isinstance(value, str) and value else None
+
+
+def kinds(own: Any, inside: Iterable[str]) -> tuple[str, ...]:
+    """The kinds of personal data that a field notes itself, and those inside it, each once."""
+    return tuple(dict.fromkeys(kind for kind in (word(own), *inside) if kind))

@@ -1,34 +1,73 @@
-"""What stays as it is for the life of a feed: changed, it would tell other rows apart or order them otherwise."""
+"""What rows and archives were made by: changed, a clean table has to be made anew, or the archive goes nowhere."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from headrace.declaration import Declaration
 from headrace.fault import Fault, show
 from headrace.feed import Feed
 
+Names = Mapping[str, str]
+"""What fields were called before, by what they are called now, where that differs."""
 
-def _partition(declared: Declaration) -> Any:
-    return [declared.partition.field, declared.partition.by] if declared.partition else None
+
+def _partition(declared: Declaration, names: Names) -> Any:
+    wanted = declared.partition
+    return [*_before([wanted.field], names), wanted.by] if wanted else None
 
 
-FIXED: Mapping[str, tuple[Callable[[Feed], Any], str]] = {
-    "key": (lambda feed: feed.declaration.key, "the clean table has one row per key"),
-    "order": (lambda feed: feed.declaration.order, "it has decided between the versions that are merged already"),
-    "merge": (lambda feed: feed.declaration.merge, "it has made the rows that are merged already"),
-    "partition": (lambda feed: _partition(feed.declaration), "the clean table lies in these partitions"),
-    "kinesis": (lambda feed: bool(feed.declaration.kinesis), "a topic's records and a stream's make no one archive"),
-    "topic.name": (lambda feed: feed.topic, "the archive goes on from the old topic's offsets"),
+def _before(fields: Iterable[str], names: Names) -> list[str]:
+    return [names.get(name, name) for name in fields]
+
+
+Of = Callable[[Feed, Names], Any]
+REBUILT: Mapping[str, tuple[Of, str]] = {
+    "key": (lambda feed, names: _before(feed.declaration.key, names), "the clean table has one row per key"),
+    "order": (
+        lambda feed, names: _before(feed.declaration.order, names),
+        "it has decided between the versions that are merged already",
+    ),
+    "merge": (lambda feed, _: feed.declaration.merge, "it has made the rows that are merged already"),
+    "partition": (lambda feed, names: _partition(feed.declaration, names), "the clean table lies in these partitions"),
+}
+"""What the rows of a clean table were made by."""
+
+FIXED: Mapping[str, tuple[Of, str]] = {
+    "kinesis": (lambda feed, _: bool(feed.declaration.kinesis), "a topic's records and a stream's make no one archive"),
+    "topic.name": (lambda feed, _: feed.topic, "the archive goes on from the old topic's offsets"),
 }
 
 
 def changes(feed: Feed, before: Feed, *, origin: str) -> Iterator[Fault]:
     """What a version changed and must not; `origin` says where the version before it is known from."""
-    for path, (of, why) in FIXED.items():
-        if (now := of(feed)) != (then := of(before)):
-            message = f"was {show(then)} in {origin} and is {show(now)} now: {why}."
-            where = feed.source if path == "topic.name" else path
-            yield Fault("", f"{feed.attribute}.{where}", message, way_out(feed), now)
+    for path, message, now in _told(FIXED, feed, before, origin=origin):
+        where = feed.source if path == "topic.name" else path
+        yield Fault("", f"{feed.attribute}.{where}", message, way_out(feed), now)
+
+
+def rebuilds(feed: Feed, before: Feed, *, origin: str) -> Iterator[Fault]:
+    """What a version changed so that the clean table has to be made anew: warnings, for that is done in one command."""
+    for path, message, now in _told(REBUILT, feed, before, origin=origin):
+        fix = f"Its runs stop until the table is made anew: headrace rebuild {feed.name}"
+        yield Fault("", f"{feed.attribute}.{path}", message, fix, now, severity="warning")
+
+
+def _told(
+    rules: Mapping[str, tuple[Of, str]], feed: Feed, before: Feed, *, origin: str
+) -> Iterator[tuple[str, str, Any]]:
+    names = renamed(feed, before)
+    for path, (of, why) in rules.items():
+        if of(feed, names) != (then := of(before, {})):
+            now = of(feed, {})
+            yield path, f"was {show(then)} in {origin} and is {show(now)} now: {why}.", now
+
+
+def renamed(feed: Feed, before: Feed) -> dict[str, str]:
+    """What fields were called in the version before, where an alias tells that they only changed their names."""
+    then, now = ({field.name for field in version.fields} for version in (before, feed))
+    gone = then - now
+    earlier = ((field.name, [alias for alias in field.aliases if alias in gone]) for field in feed.fields)
+    return {name: found[0] for name, found in earlier if name not in then and found}
 
 
 def way_out(feed: Feed) -> str:

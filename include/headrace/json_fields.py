@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-from headrace.field import Field, Kind, Schema, word
+from headrace.field import Field, Kind, Schema, kinds, word
 
 KINDS: Mapping[str, Kind] = {
     "boolean": "boolean",
@@ -39,10 +39,10 @@ def _properties(schema: Schema) -> Iterator[tuple[str, Schema]]:
 
 def _field(name: str, field: Schema, *, required: bool, root: Schema) -> Field:
     alternatives = list(_alternatives(field, root=root, seen=set()))
-    kinds: set[Kind] = {kind for kind, _ in alternatives if kind != "null"}
-    if kinds == {"integer", "float"}:
-        kinds = {"float"}
-    kind: Kind = "union" if len(kinds) > 1 else next(iter(kinds), "unknown")
+    found: set[Kind] = {kind for kind, _ in alternatives if kind != "null"}
+    if found == {"integer", "float"}:
+        found = {"float"}
+    kind: Kind = "union" if len(found) > 1 else next(iter(found), "unknown")
     behind = (word(each.get("description")) for each in _behind(field, root=root, seen=set()))
     return Field(
         name,
@@ -50,7 +50,7 @@ def _field(name: str, field: Schema, *, required: bool, root: Schema) -> Field:
         kind,
         nullable=not required or any(each == "null" for each, _ in alternatives),
         doc=next((doc for doc in behind if doc), None),
-        pii=word(field.get("pii")) or next(_personal(field, root=root, seen=set()), None),
+        kinds=kinds(field.get("pii"), _personal(field, root=root, seen=set())),
         symbols=_symbols(alternatives) if kind == "string" else None,
     )
 

@@ -2,12 +2,13 @@
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-EXPONENT = 308
-"""Numbers beyond this power of ten, or below its inverse, are no doubles either: no store is asked to keep them."""
+LARGEST, SMALLEST = 308, -324
+"""Numbers of other powers of ten are no doubles either: no store is asked to keep them."""
 
 NOT_NUMBERS = {math.inf: '"Infinity"', -math.inf: '"-Infinity"'}
 
@@ -24,20 +25,44 @@ def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is not JSON")
 
 
-def canonical(value: Any) -> str:
-    """The one text of a value: members by name, no blanks, numbers without exponents or trailing zeros."""
-    write = WRITERS.get(type(value))
-    if write is None:
-        raise TypeError(f"JSON has no {type(value).__name__}")
-    return write(value)
+@dataclass(frozen=True)
+class Form:
+    """How objects and arrays are written; all else is the same everywhere."""
+
+    comma: str
+    colon: str
+    order: Callable[[str], Any]
+    """By what an object's members are sorted."""
+
+    def text(self, value: Any) -> str:
+        """The one text of a value: numbers without exponents or trailing zeros, texts as they are."""
+        match value:
+            case dict():
+                members = (f"{_string(name)}{self.colon}{self.text(value[name])}" for name in self.sorted(value))
+                return "{" + self.comma.join(members) + "}"
+            case list():
+                return "[" + self.comma.join(map(self.text, value)) + "]"
+        write = WRITERS.get(type(value))
+        if write is None:
+            raise TypeError(f"JSON has no {type(value).__name__}")
+        return write(value)
+
+    def sorted(self, names: Iterable[str]) -> list[str]:
+        return sorted(names, key=self.order)
 
 
-def _object(value: dict[str, Any]) -> str:
-    return "{" + ",".join(f"{_string(name)}:{canonical(value[name])}" for name in sorted(value)) + "}"
+CANONICAL = Form(",", ":", str)
+"""Members by name, no blanks: how the clean table has it."""
+
+JSONB = Form(", ", ": ", lambda name: (len(name.encode()), name.encode()))
+"""As Postgres writes its jsonb: rows travel to warehouses like this, and can be held against what is read there."""
+
+canonical = CANONICAL.text
 
 
-def _array(value: list[Any]) -> str:
-    return "[" + ",".join(map(canonical, value)) + "]"
+def number(text: str) -> str:
+    """The one text of a number that is written in any way, or of what is none: `nan`, `inf`."""
+    return _float(float(text)) if text.lstrip("-") in ("nan", "inf") else _decimal(Decimal(text))
 
 
 def _string(value: str) -> str:
@@ -51,16 +76,14 @@ def _float(value: float) -> str:
 
 
 def _decimal(value: Decimal) -> str:
-    if value and abs(value.adjusted()) > EXPONENT:
-        raise ValueError(f"a number of more than {EXPONENT} digits")
+    if value and not SMALLEST <= value.adjusted() <= LARGEST:
+        raise ValueError(f"a number of more than {LARGEST} digits")
     text = format(value, "f")
     text = text.rstrip("0").rstrip(".") if "." in text else text
     return "0" if text == "-0" else text
 
 
 WRITERS: dict[type, Callable[[Any], str]] = {
-    dict: _object,
-    list: _array,
     str: _string,
     bool: lambda value: "true" if value else "false",
     int: str,

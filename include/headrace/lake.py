@@ -142,6 +142,15 @@ def ancestors(table: Table, snapshot_id: int | None) -> Iterator[Any]:
         snapshot_id = snapshot.parent_snapshot_id
 
 
+def noted(table: Table, name: str) -> str | None:
+    """What the newest snapshot of main that has a note of this name says in it."""
+    current = table.current_snapshot()
+    for snapshot in ancestors(table, current.snapshot_id if current else None):
+        if name in snapshot.summary.additional_properties:
+            return str(snapshot.summary.additional_properties[name])
+    return None
+
+
 def heads_at(table: Table, snapshot_id: int | None) -> Heads:
     """How far the table had come at a snapshot."""
     summaries = (dict(found.summary.additional_properties) for found in ancestors(table, snapshot_id))

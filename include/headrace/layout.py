@@ -6,7 +6,7 @@ from datetime import datetime
 NAME = re.compile(r"[a-z][a-z0-9_]{0,47}")
 """What a feed may be called: it becomes a DAG, three tables, a file and a column prefix everywhere unchanged."""
 
-PLATFORM_DAGS = ("import", "replay", "upkeep", "watch")
+PLATFORM_DAGS = ("import", "rebuild", "replay", "upkeep", "watch")
 """What the platform's own DAGs are called, or will be: no feed can be."""
 
 KAFKA_CONNECTION = "headrace_kafka"
@@ -16,8 +16,22 @@ CATALOG_CONNECTION = "headrace_catalog"
 REGISTRY_CONNECTION = "headrace_registry"
 REGISTRY_STORE_CONNECTION = "headrace_registry_store"
 SPARK_CONNECTION = "headrace_spark"
+WAREHOUSES_CONNECTION = "headrace_warehouses"
+"""The database in which teams get warehouses of their own on demand, a schema each."""
 MASKS_CONNECTION = "headrace_masks"
 SIGNING_CONNECTION = "headrace_signing"
+
+RUN_BRANCH = "run_"
+"""What the names of runs' branches begin with: upkeep drops those that are left."""
+
+CHECKS_PREFIX = "checks"
+"""Where Airflow's API server serves the pages about check results."""
+
+RESULT = re.compile(r"[0-9]{13}-run_[a-z0-9_]+")
+"""What a check's result is called."""
+
+LAST_MILLISECOND = 9_999_999_999_999
+"""Of the thirteen digits that moments are counted in; it comes in the year 2286."""
 
 Identifier = tuple[str, str]
 """An Iceberg table inside the catalog: namespace and name."""
@@ -40,6 +54,26 @@ def quarantine_table(feed: str) -> Identifier:
     return ("quarantine", feed)
 
 
+def reconciled_table(feed: str) -> Identifier:
+    """Where it is kept how the feed's stores compared, run by run."""
+    return ("reconciled", feed)
+
+
+def topic_turn(feed: str) -> Identifier:
+    """What a run holds, as if it were a table, while it computes what goes to the feed's topic."""
+    return ("topic", feed)
+
+
+def lease(table: Identifier) -> str:
+    """What the turn to work on a table is called."""
+    return ".".join(table)
+
+
+def approval_lease(feed: str) -> str:
+    """What the turn to wait for an approval is called; a feed has one at most."""
+    return f"approval.{feed}"
+
+
 def table_location(lake: str, table: Identifier) -> str:
     return "/".join([lake.rstrip("/"), *table])
 
@@ -60,6 +94,22 @@ def import_location(lake: str, feed: str, import_id: str) -> str:
     return f"{imports_location(lake, feed)}/{import_id}"
 
 
+def results_location(lake: str, feed: str) -> str:
+    """Where a feed's check results lie, one object each."""
+    return "/".join([lake.rstrip("/"), "checks", feed])
+
+
+def result_name(at: datetime, run: str) -> str:
+    """What a check's result is called: of all of a feed's, S3 lists the newest first."""
+    left = LAST_MILLISECOND - int(at.timestamp() * 1000)
+    return f"{left:013d}-{branch(run)}"
+
+
+def checks_page(base_url: str, feed: str, *, result: str = "") -> str:
+    """The address of the page that shows a feed's check results, or one of them."""
+    return "/".join(part.rstrip("/") for part in (base_url, CHECKS_PREFIX, feed, result) if part)
+
+
 def plan(feed: str, *, nonce: str) -> str:
     """What an extract's plan is called; its files' names end in it, so that each tells whose archive may hold it."""
     return f"{feed}.{nonce[:12]}"
@@ -67,7 +117,7 @@ def plan(feed: str, *, nonce: str) -> str:
 
 def branch(run: str) -> str:
     """The Iceberg branch on which a run's rows wait for their checks."""
-    return "run_" + re.sub(r"[^a-zA-Z0-9]+", "_", run).strip("_").lower()
+    return RUN_BRANCH + re.sub(r"[^a-zA-Z0-9]+", "_", run).strip("_").lower()
 
 
 def feed_variable(feed: str) -> str:

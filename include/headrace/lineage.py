@@ -2,11 +2,16 @@
 
 A commit that never landed leaves one snapshot that the catalog does not know. More of them, or any of another table,
 may be all that is left of records that Kafka has forgotten: the table was dropped and made again, the catalog was
-restored from an older copy, or two catalogs use one place.
+restored from an older copy, or two catalogs use one place. Only main counts: what dead runs left on
+their branches was expired.
 """
+
+from collections.abc import Iterator
 
 from pyiceberg.serializers import FromInputFile
 from pyiceberg.table import Table
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.snapshots import Snapshot
 
 from headrace.lake import ancestors
 
@@ -24,5 +29,13 @@ def is_foreign(table: Table, location: str) -> bool:
     kept = ancestors(table, current.snapshot_id if current else None)
     # What was expired is older than all that main still has.
     oldest = min((each.sequence_number or 0 for each in kept), default=0)
-    unknown = [each for each in found.snapshots if each.snapshot_id not in known]
+    unknown = [each for each in _main(found) if each.snapshot_id not in known]
     return sum((each.sequence_number or 0) > oldest for each in unknown) > 1
+
+
+def _main(found: TableMetadata) -> Iterator[Snapshot]:
+    """The snapshots of a metadata file's main branch, the newest first."""
+    number = found.current_snapshot_id
+    while number is not None and (snapshot := found.snapshot_by_id(number)):
+        yield snapshot
+        number = snapshot.parent_snapshot_id

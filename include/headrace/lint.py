@@ -21,9 +21,15 @@ SHAPE = {"type", "fields", "properties"}
 """Where a schema that holds no fields is told to be wrong: there is nothing more to say about it."""
 
 
-def lint(paths: Sequence[Path]) -> list[Fault]:
-    """Every fault of these files, each by itself and beside the others of its folder."""
+def lint(paths: Sequence[Path], *, warehouses: Collection[str] | None = None) -> list[Fault]:
+    """Every fault of these files, each by itself and beside the others of its folder.
+
+    `warehouses` are those that are declared, where that is known.
+    """
     faults = [fault for path in paths for fault in placed(path, check(feed.read_file(path)))]
+    if warehouses is not None:
+        for path in paths:
+            faults += placed(path, undeclared(feed.read_file(path), warehouses))
     for folder in sorted({path.parent for path in paths}):
         for path, fault in clashes(feed.files(folder)):
             faults += placed(path, [fault]) if path in paths else []
@@ -84,6 +90,15 @@ def _arguments_faults(check: Check, found: Expectation | None, fields: Sequence[
         if column not in fields:
             message = f'names "{column}", which is not a field.'
             yield Fault("", f"arguments.{argument}", message, nearest(column, fields), value=column)
+
+
+def undeclared(read: Read, warehouses: Collection[str]) -> Iterator[Fault]:
+    """Warehouses that a feed names and no file declares."""
+    for name in read.feed.declaration.warehouses if read.feed else ():
+        if read.feed and name not in warehouses:
+            fix = nearest(name, sorted(warehouses)) or f"Declare it in {name}.json, in the folder of warehouses."
+            path = f"{read.feed.attribute}.warehouses.{name}"
+            yield Fault("", path, "is no warehouse that is declared.", fix, value=name)
 
 
 def clashes(paths: Iterable[Path]) -> Iterator[tuple[Path, Fault]]:

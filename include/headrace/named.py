@@ -56,5 +56,6 @@ def named_by(table: Table, snapshots: Iterable[Snapshot]) -> Iterator[str]:
                 continue
             seen.add(manifest.manifest_path)
             yield manifest.manifest_path
-            for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=False):
+            # What a snapshot has deleted it no longer reads: only an older one may still name it.
+            for entry in manifest.fetch_manifest_entry(table.io):
                 yield entry.data_file.file_path

@@ -1,13 +1,18 @@
 """Quarantine: the records that were rejected, with their bytes, coordinates and the reason."""
 
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from enum import StrEnum
 
+from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.types import BinaryType, IntegerType, LongType, NestedField, StringType, TimestamptzType
 
 from headrace import layout
+from headrace.declaration import Quarantine
+from headrace.errors import MovedError, QuarantineFull
 from headrace.feed import Feed
 from headrace.lake import Lake
 
@@ -23,7 +28,10 @@ class Reason(StrEnum):
     KEYLESS = "keyless"  # a key field is null, or a tombstone has no key
     TOMBSTONE = "tombstone"  # append: there is nothing to delete in a feed that keeps the first record
     CONFLICT = "conflict"  # append: the same key with other content
+    CHECK = "check"  # breaks a check whose severity is quarantine
 
+
+TRIES = 5
 
 SCHEMA = Schema(
     NestedField(1, "partition", IntegerType()),
@@ -34,6 +42,9 @@ SCHEMA = Schema(
     NestedField(6, "schema_id", LongType()),
     NestedField(7, "reason", StringType()),
     NestedField(8, "quarantined_at", TimestamptzType()),
+    NestedField(9, "detail", StringType(), doc="Which check it breaks, for the reason check."),
+    NestedField(10, "released_at", TimestamptzType(), doc="When somebody asked that it be judged again."),
+    NestedField(11, "settled_by", StringType(), doc="The run's branch on which it was found good; it goes with it."),
 )
 
 PROPERTIES = {
@@ -45,4 +56,47 @@ PROPERTIES = {
 
 def quarantine_of(feed: Feed, lake: Lake) -> Table:
     """The feed's quarantine table, made at its first transform."""
-    return lake.ensure(layout.quarantine_table(feed.name), SCHEMA, spec=PartitionSpec(), properties=PROPERTIES)
+    table = lake.ensure(layout.quarantine_table(feed.name), SCHEMA, spec=PartitionSpec(), properties=PROPERTIES)
+    with table.update_schema() as update:
+        update.union_by_name(SCHEMA)
+    return table
+
+
+def released(table: Table) -> dict[int, tuple[int, int]]:
+    """The span of each partition that the released records lie in."""
+    scan = table.scan(row_filter="released_at is not null", selected_fields=("partition", "offset"))
+    spans: dict[int, tuple[int, int]] = {}
+    for row in scan.to_arrow().group_by("partition").aggregate([("offset", "min"), ("offset", "max")]).to_pylist():
+        spans[row["partition"]] = (row["offset_min"], row["offset_max"] + 1)
+    return spans
+
+
+def settle(feed: Feed, *, lake: Lake, branch: str) -> None:
+    """Take away what a run found good, now that its rows are published."""
+    for _ in range(TRIES):
+        table = lake.find(layout.quarantine_table(feed.name))
+        settled = f"settled_by = '{branch}'"
+        if table is None or not table.scan(settled, limit=1).to_arrow().num_rows:
+            return
+        with suppress(CommitFailedException):  # somebody released records meanwhile: look again
+            table.delete(settled)
+            return
+    raise MovedError(f"quarantine.{feed.name}: others committed {TRIES} times in a row. Clear the publish task.")
+
+
+def refuse_too_many(
+    accounts: Mapping[str, int], *, feed: str, limit: Quarantine, reasons: Callable[[], Mapping[str, int]]
+) -> None:
+    """Stop a run that would reject more than its feed allows; `reasons` counts what for, and is asked only then."""
+    read, rejected = accounts["read"], accounts["quarantined"]
+    too_many = limit.count is not None and rejected > limit.count
+    too_large = limit.share is not None and rejected > limit.share * read
+    if not (too_many or too_large):
+        return
+    allowed = f"{limit.count} records" if too_many else f"{limit.share:.1%} of them"
+    told = ", ".join(f"{reason} {count}" for reason, count in sorted(reasons().items()))
+    raise QuarantineFull(
+        f"feed {feed}: {rejected} of {read} records would go to quarantine ({told}), and its limit is {allowed}. "
+        f"Nothing was changed: readers still see the rows before this run. Mend the producer or the schema, or raise "
+        f"the limit in the feed file (quarantine), then clear the transform task."
+    )

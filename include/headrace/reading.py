@@ -34,7 +34,7 @@ def read(file: str, declared: Any, *, attribute: str) -> Reading:
         return Reading(_validate(declared), ())
     except ValidationError as error:
         details = error.errors()
-    faults = tuple(_fault(file, each, attribute=attribute) for each in details)
+    faults = tuple(fault(file, each, attribute=attribute) for each in details)
     return Reading(_salvage(declared, [_place(each) for each in details]), faults)
 
 
@@ -72,23 +72,24 @@ def _remove(declared: Any, place: Place) -> None:
             declared.pop(name, None)
 
 
-def _fault(file: str, detail: Mapping[str, Any], *, attribute: str) -> Fault:
+def fault(file: str, detail: Mapping[str, Any], *, attribute: str = "", root: type[BaseModel] = Declaration) -> Fault:
+    """What Pydantic found, in our words; `root` is the model that the file was read into."""
     place: Place = detail["loc"]
-    path = ".".join(str(part) for part in (attribute, *place))
-    message, fix = _told(detail)
+    path = ".".join(str(part) for part in (attribute, *place) if part != "")
+    message, fix = _told(detail, root)
     missing = detail["type"] == "missing"
     return Fault(file, path, message, fix, value=None if missing else detail["input"])
 
 
-def _told(detail: Mapping[str, Any]) -> tuple[str, str]:
+def _told(detail: Mapping[str, Any], root: type[BaseModel]) -> tuple[str, str]:
     """What is wrong, and what to do."""
     kind, place, value = detail["type"], detail["loc"], detail["input"]
     if kind == "extra_forbidden":
-        return "is not an attribute.", nearest(str(place[-1]), known(place[:-1]))
+        return "is not an attribute.", nearest(str(place[-1]), known(place[:-1], root))
     if kind == "missing" and isinstance(place[-1], int):
         return "is missing.", "It takes two values."
     if kind == "missing":
-        return f"is missing: {_described(place)}", ""
+        return f"is missing: {_described(place, root)}", ""
     if kind == "literal_error":
         words = [JSON_WORDS.get(word, word.strip("'")) for word in re.split(", | or ", detail["ctx"]["expected"])]
         if len(words) == 1:
@@ -119,21 +120,21 @@ WANTED: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
 }
 
 
-def _described(place: Place) -> str:
-    model = _model(place[:-1])
+def _described(place: Place, root: type[BaseModel]) -> str:
+    model = _model(place[:-1], root)
     description = model.model_fields[str(place[-1])].description if model else None
     return f"{(description or '')[:1].lower()}{(description or '')[1:]}"
 
 
-def known(place: Sequence[int | str]) -> list[str]:
+def known(place: Sequence[int | str], root: type[BaseModel] = Declaration) -> list[str]:
     """The attributes known at a place in the declaration."""
-    model = _model(place)
-    return list(model.model_fields) if model else []
+    model = _model(place, root)
+    return [field.alias or name for name, field in model.model_fields.items()] if model else []
 
 
-def _model(place: Sequence[int | str]) -> type[BaseModel] | None:
+def _model(place: Sequence[int | str], root: type[BaseModel]) -> type[BaseModel] | None:
     """The part of the declaration at a place, through lists, objects by name and what may be left out."""
-    found: Any = Declaration
+    found: Any = root
     for part in place:
         if isinstance(found, type) and issubclass(found, BaseModel) and part in found.model_fields:
             found = found.model_fields[str(part)].annotation

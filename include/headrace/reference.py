@@ -135,7 +135,8 @@ def words(attribute: Schema) -> str:
             return f"object: name to {words(values)}"
         case {"type": "string", "pattern": pattern}:
             return "size" if "MiB" in pattern else "duration"
-    return {"string": "text", "integer": "number", "boolean": "true, false"}.get(attribute.get("type", ""), "object")
+    plain = {"string": "text", "integer": "number", "number": "number", "boolean": "true, false"}
+    return plain.get(attribute.get("type", ""), "object")
 
 
 def _default(attribute: Schema, *, needed: bool) -> str:

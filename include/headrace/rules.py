@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from headrace import layout
-from headrace.declaration import Check, Declaration, Mask
+from headrace.declaration import ROW_FORMS, Check, Declaration, Mask
 from headrace.fault import Fault, nearest
 from headrace.field import Field, Kind
 from headrace.values import unfit
@@ -62,6 +62,7 @@ def uses(declared: Declaration) -> Iterator[Use]:
     """Every field that a declaration names, with what is asked of it there."""
     yield from (Use("key", name, EXACT, "a key needs an exact, single value") for name in declared.key)
     yield from (Use("order", name, SCALAR, "an order needs values that can be compared") for name in declared.order)
+    yield from (Use("sort", name, SCALAR, "rows are sorted by single values") for name in declared.sort)
     yield from (Use("correctness.sum", name, NUMBERS, "a sum needs numbers") for name in declared.correctness.sum)
     if delete := declared.delete:
         yield Use("delete.field", delete.field, SCALAR, "a delete needs a single value")
@@ -72,17 +73,22 @@ def uses(declared: Declaration) -> Iterator[Use]:
     for number, check in enumerate(declared.checks):
         if check.column:
             yield Use(f"checks.{number}.column", check.column, *_checked(check))
+        for name in check.unique if isinstance(check.unique, list) else ():
+            yield Use(f"checks.{number}.unique", name, SCALAR, "this check needs single values")
     for warehouse, share in declared.warehouses.items():
         path = f"warehouses.{warehouse}"
         yield from (Use(f"{path}.keep", name) for name in share.keep)
         yield from (Use(f"{path}.drop", name) for name in share.drop)
         yield from (Use(f"{path}.mask", name, *MASKED[mask]) for name, mask in share.mask.items())
+        yield from (Use(f"{path}.flatten", name, ("struct",), "only a record has fields") for name in share.flatten)
 
 
 def _checked(check: Check) -> tuple[Sequence[Kind] | None, str]:
     """The kinds that a check's column may have."""
     if check.between is not None:
         return (*NUMBERS, *MOMENTS), "between needs numbers, dates or timestamps"
+    if check.length is not None:
+        return ("string",), "length needs a text"
     return (None, "") if check.not_null or check.expect else (SCALAR, "this check needs a single value")
 
 
@@ -102,13 +108,21 @@ def owner(declared: Declaration, fields: Fields) -> Iterator[Fault]:
 
 
 def repeated_names(declared: Declaration, fields: Fields) -> Iterator[Fault]:
-    lists = {"key": declared.key, "order": declared.order, "correctness.sum": declared.correctness.sum}
+    lists = {
+        "key": declared.key,
+        "order": declared.order,
+        "sort": declared.sort,
+        "correctness.sum": declared.correctness.sum,
+    }
     for path, names in lists.items():
         for name in sorted({name for name in names if names.count(name) > 1}):
             yield _fault(path, f'names "{name}" more than once.', value=name)
 
 
 def merge(declared: Declaration, fields: Fields) -> Iterator[Fault]:
+    if declared.merge == "patch" and declared.topic.drains:
+        message = "does not go with patch: a row's fields would come from two topics without an order between them."
+        yield _fault("topic.drains", message, "Import the old topic's records instead: headrace import.")
     if declared.merge != "append":
         return
     if declared.order:
@@ -203,6 +217,17 @@ def checks(declared: Declaration, fields: Fields) -> Iterator[Fault]:
         if check.between and _backwards(*check.between):
             fix = "Write the smaller value first."
             yield _fault(f"{path}.between", "has its larger value first.", fix, value=list(check.between))
+        for form, span in (("length", check.length), ("row_count", check.row_count)):
+            if span == (None, None):
+                yield _fault(f"{path}.{form}", "has no limit.", "Give one, or leave the check out.", value=list(span))
+            elif span and _backwards(*span):
+                fix = "Write the smaller number first."
+                yield _fault(f"{path}.{form}", "has its larger number first.", fix, value=list(span))
+        if isinstance(check.unique, list) and len(set(check.unique)) < len(check.unique):
+            yield _fault(f"{path}.unique", "names a field more than once.", value=check.unique)
+        if check.severity == "quarantine" and check.mostly is not None:
+            message = "does not go with quarantine, which judges each record alone."
+            yield _fault(f"{path}.mostly", message, "Leave it out.", value=check.mostly)
         if check.matches is not None and (broken := _broken(check.matches)):
             yield _fault(f"{path}.matches", f"is not a regular expression: {broken}.", value=check.matches)
 
@@ -237,6 +262,13 @@ def warehouses(declared: Declaration, fields: Fields) -> Iterator[Fault]:
             yield _fault(path, f'drops "{field}" and also keeps or masks it.', "Choose one.", value=field)
         for field in sorted(set(share.keep) & set(share.mask)):
             yield _fault(path, f'keeps "{field}" as it is and also masks it.', "Choose one.", value=field)
+        for field in sorted(set(share.flatten) & {*share.mask, *share.drop}):
+            yield _fault(path, f'flattens "{field}" and also masks or drops it.', "Choose one.", value=field)
+        for column in sorted({name for index in share.index for name in index}):
+            inside = any(column.startswith(f"{field}_") for field in share.flatten)
+            if column not in fields and not inside:
+                message = f'names "{column}", which is not a field.'
+                yield _fault(f"{path}.index", message, nearest(column, list(fields)), value=column)
 
 
 def keys_in_warehouses(declared: Declaration, fields: Fields) -> Iterator[Fault]:
@@ -261,14 +293,27 @@ def alerts(declared: Declaration, fields: Fields) -> Iterator[Fault]:
             yield _fault("alerts.to", f'names "{address}", which is not a mail address.', value=address)
 
 
-def supported(declared: Declaration, fields: Fields) -> Iterator[Fault]:
-    """What the declaration knows and the stages do not yet."""
-    if declared.merge == "patch":
-        yield _fault("merge", 'is "patch", which is not supported by this version yet.', value="patch")
+def quarantining(declared: Declaration, fields: Fields) -> Iterator[Fault]:
+    """A record is rejected before it is merged, when no other row is known: only for what it says itself."""
     for number, check in enumerate(declared.checks):
-        if check.severity == "quarantine":
-            message = 'is "quarantine", which is not supported by this version yet.'
+        if check.severity == "quarantine" and not any(getattr(check, form) is not None for form in ROW_FORMS):
+            message = f'is "quarantine", which goes with {", ".join(ROW_FORMS)}: they judge one record alone.'
             yield _fault(f"checks.{number}.severity", message, 'Use "stop" or "warn".', value="quarantine")
+
+
+def job(declared: Declaration, fields: Fields) -> Iterator[Fault]:
+    """What a job gives is the state of now: whatever it gave before is superseded, by the place in the topic."""
+    if declared.job is None:
+        return
+    if declared.merge != "latest":
+        yield _fault(
+            "merge", f'is "{declared.merge}", but each row of a job takes the last one\'s place.', "Leave it out."
+        )
+    if declared.order:
+        fix = "Leave it out: the row that was computed last counts."
+        yield _fault("order", "is not for a feed that a job makes.", fix, value=declared.order)
+    if declared.kinesis:
+        yield _fault("kinesis", "is not for a feed that a job makes: its records go to a topic.", "Leave it out.")
 
 
 RULES: tuple[Rule, ...] = (
@@ -281,10 +326,11 @@ RULES: tuple[Rule, ...] = (
     partition_name,
     topic,
     stream,
+    job,
     schedule,
     checks,
     warehouses,
     keys_in_warehouses,
     alerts,
-    supported,
+    quarantining,
 )

@@ -14,6 +14,12 @@ class Settings(BaseSettings):
     schemas: Path = Path("schemas")
     """The folder of the feed files."""
 
+    warehouses: Path = Path("warehouses")
+    """The folder of the warehouses' files."""
+
+    jobs: Path = Path("jobs")
+    """The folder of teams' own jobs, which feeds name by file."""
+
     lake: str = "s3://headrace"
     """The bucket, and optional prefix, that holds the archive, the clean tables and quarantine."""
 
@@ -31,3 +37,6 @@ class Settings(BaseSettings):
 
     kinesis_records: PositiveInt = 10_000_000
     """About how many records one run reads of a Kinesis stream at most; the next run goes on."""
+
+    personal: str = ""
+    """The kinds of personal data, with commas between or `*`, that `headrace.read` shows here; none unless told."""

@@ -1,23 +1,37 @@
 """A share: what one warehouse gets of a feed, with personal columns left out or masked before a row leaves the lake."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import pyarrow as pa
-from pyiceberg.table import Table
-from pyiceberg.types import IcebergType, IntegerType, StringType
+import pyarrow.compute as pc
+from pyiceberg.expressions import BooleanExpression
+from pyiceberg.table import DataScan, Table
+from pyiceberg.types import IcebergType, IntegerType, StringType, StructType
 
-from headrace import masks
+from headrace import masks, personal, scanning
 from headrace.arrow import travel_type, travelling
-from headrace.clean import HIDDEN_ROW
-from headrace.columns import Column, columns
-from headrace.declaration import Mask
+from headrace.clean import HIDDEN_ROW, TEXTS, shown
+from headrace.columns import Column, JsonText, TimeText, Whole, columns
+from headrace.declaration import Mask, Sharing
 from headrace.feed import Feed
 from headrace.masks import MaskKey
 
 EVERY_ROW = "true"
 VISIBLE = f"{HIDDEN_ROW} = false"
+TEXT_TYPES: Mapping[str, IcebergType] = {"json": JsonText(), "time": TimeText()}
+"""Texts with a meaning, as the clean table's note calls them."""
 MASKED_TYPES: dict[Mask, IcebergType] = {"hash": StringType(), "last4": StringType(), "year": IntegerType()}
+
+
+@dataclass(frozen=True)
+class SharedColumn(Column):
+    """A column as a warehouse has it; that of a flattened record lies inside another of the clean table."""
+
+    path: tuple[str, ...] = ()
+    """Where its values lie: the clean table's column, and the members inside it; empty where it is not there yet."""
 
 
 @dataclass(frozen=True)
@@ -28,19 +42,25 @@ class Share:
     warehouse: str
     doc: str
     key: tuple[str, ...]
-    columns: tuple[Column, ...]
+    columns: tuple[SharedColumn, ...]
     masks: dict[str, Mask]
+    indexes: tuple[tuple[str, ...], ...] = ()
 
     @property
     def names(self) -> list[str]:
         return [column.name for column in self.columns]
 
     @property
+    def has_personal_key(self) -> bool:
+        """Whether keys may be told to nobody; a hashed one is told as little."""
+        return any(column.pii for column in self.columns if column.name in self.key)
+
+    @cached_property
     def types(self) -> dict[str, IcebergType]:
         """The columns' types after masking, from which each warehouse tells its own."""
         return {column.name: self._masked(column) for column in self.columns}
 
-    @property
+    @cached_property
     def schema(self) -> pa.Schema:
         """The rows as Arrow, as they travel."""
         return pa.schema([pa.field(name, travel_type(type_)) for name, type_ in self.types.items()])
@@ -50,32 +70,111 @@ class Share:
         return masked or column.type
 
 
-def share(feed: Feed, warehouse: str) -> Share:
-    """The warehouse's columns: a personal field must be kept or masked by name, any other may be dropped by name."""
+def share(feed: Feed, warehouse: str, *, retired: Sequence[Column] = ()) -> Share:
+    """The warehouse's columns: a personal field must be kept or masked by name, any other may be dropped by name.
+
+    `retired` are columns of the clean table that the feed has no more; their old values are still there.
+    """
     declared = feed.declaration.warehouses[warehouse]
-    allowed = tuple(
+    allowed = [
         column
         for column in columns(feed)
         if column.name not in declared.drop
         and (not column.pii or column.name in declared.keep or column.name in declared.mask)
+    ]
+    flat = [each for column in allowed for each in _flattened(column, into=column.name in declared.flatten)]
+    taken = {column.name.lower() for column in flat}
+    kept = [SharedColumn(**vars(each), path=(each.name,)) for each in retired if each.name.lower() not in taken]
+    masks_ = dict(declared.mask)
+    names = {column.name for column in flat}
+    return Share(
+        feed.name,
+        warehouse,
+        feed.doc,
+        tuple(feed.declaration.key),
+        (*flat, *kept),
+        masks_,
+        tuple(index for index in _indexes(feed, declared) if names.issuperset(index)),
     )
-    return Share(feed.name, warehouse, feed.doc, tuple(feed.declaration.key), allowed, dict(declared.mask))
 
 
-def rows(table: Table, share: Share, *, snapshot: int, where: str, mask_key: MaskKey) -> Iterator[pa.RecordBatch]:
+def _flattened(column: Column, *, into: bool, path: tuple[str, ...] = ()) -> Iterator[SharedColumn]:
+    """A column, or one for each member of it, however deep it lies; lists and maps stay whole."""
+    path = path or (column.name,)
+    if not into or not isinstance(column.type, StructType) or isinstance(column.type, Whole):
+        yield SharedColumn(**vars(column), path=path)
+        return
+    for member in column.type.fields:
+        named = Column(
+            f"{column.name}_{member.name}", member.field_type, required=False, doc=member.doc, pii=column.pii
+        )
+        yield from _flattened(named, into=True, path=(*path, member.name))
+
+
+def _indexes(feed: Feed, declared: Sharing) -> Iterator[tuple[str, ...]]:
+    """Those that the feed asks for, and one over the partition's field, by which analysts ask most."""
+    partition = feed.declaration.partition
+    asked = [tuple(names) for names in declared.index]
+    if partition and feed.declaration.key[0] != partition.field and partition.field not in declared.mask:
+        asked.append((partition.field,))
+    yield from dict.fromkeys(asked)
+
+
+def retired(feed: Feed, table: Table) -> list[Column]:
+    """The columns that only older versions of the feed had, as far as they hold nothing personal."""
+    now = {name for column in columns(feed) for name in (column.name, *column.aliases)}
+    kinds = personal.kinds(table.schema().column_names, feed=None, noted=table.properties.get(personal.PROPERTY))
+    texts: dict[str, str] = json.loads(table.properties.get(TEXTS, "{}"))
+    return [
+        Column(field.name, TEXT_TYPES.get(texts.get(field.name, ""), field.field_type), required=False, doc=field.doc)
+        for field in shown(feed, table.schema()).fields
+        if field.name not in now and kinds[field.name] is None
+    ]
+
+
+def share_of(feed: Feed, warehouse: str, table: Table) -> Share:
+    """What a warehouse gets of a clean table as it is."""
+    return share(feed, warehouse, retired=retired(feed, table))
+
+
+def rows(
+    table: Table, share: Share, *, snapshot: int, where: str | BooleanExpression, mask_key: MaskKey
+) -> Iterator[pa.RecordBatch]:
     """The clean table's rows at a snapshot as the warehouse may see them, hidden rows marked, in batches."""
-    fields = (*share.names, HIDDEN_ROW)
     schema = share.schema.append(pa.field(HIDDEN_ROW, pa.bool_()))
-    # A snapshot from before a column was added does not know it.
-    scan = table.scan(row_filter=where, selected_fields=_known(table, fields, snapshot=snapshot), snapshot_id=snapshot)
-    for batch in scan.to_arrow_batch_reader():
+    share = _as_known(share, {field.name for field in table.schema().fields})
+    known = dict.fromkeys([*(column.path[0] for column in share.columns if column.path), HIDDEN_ROW])
+    scan = by_current_names(table, snapshot=snapshot, where=where, fields=tuple(known))
+    for batch in scanning.ahead(lambda: scanning.stream(scan)):
         masked = masks.apply(_travelling(pa.Table.from_batches([batch]), share), share.masks, key=mask_key)
         yield from masked.cast(schema).to_batches()
 
 
-def _known(table: Table, fields: tuple[str, ...], *, snapshot: int) -> tuple[str, ...]:
-    schema = table.scan(snapshot_id=snapshot).projection()
-    return tuple(name for name in fields if name in schema.column_names)
+def _as_known(share: Share, there: Collection[str]) -> Share:
+    """The share, its columns where a table has them that may not have met the feed's newest version.
+
+    There a renamed column still has its former name, and a new one is not there.
+    """
+
+    def known(column: SharedColumn) -> SharedColumn:
+        name = next((name for name in (column.path[0], *column.aliases) if name in there), None)
+        return replace(column, path=(name, *column.path[1:]) if name else ())
+
+    return replace(share, columns=tuple(map(known, share.columns)))
+
+
+def by_current_names(
+    table: Table, *, snapshot: int, where: str | BooleanExpression, fields: tuple[str, ...]
+) -> DataScan:
+    """A scan of a snapshot with the columns as the table has them now: renamed, widened, with defaults since then.
+
+    PyIceberg would take those of the snapshot, whose names a feed's newest version may no longer have.
+    """
+    found = table.snapshot_by_id(snapshot)
+    assert found is not None, f"{'.'.join(table.name())} has no snapshot {snapshot}"
+    current = found.model_copy(update={"schema_id": table.metadata.current_schema_id})
+    metadata = table.metadata.model_copy(update={"snapshots": [current]})
+    return DataScan(metadata, table.io, row_filter=where, selected_fields=fields, snapshot_id=snapshot)
 
 
 def _travelling(batch: pa.Table, share: Share) -> pa.Table:
@@ -84,7 +183,12 @@ def _travelling(batch: pa.Table, share: Share) -> pa.Table:
     return pa.table({**changed, HIDDEN_ROW: batch.column(HIDDEN_ROW)})
 
 
-def _travelling_column(batch: pa.Table, column: Column) -> pa.ChunkedArray:
-    if column.name not in batch.column_names:
+def _travelling_column(batch: pa.Table, column: SharedColumn) -> pa.ChunkedArray:
+    values = batch.column(column.path[0]) if column.path else None
+    for member in column.path[1:]:
+        # A snapshot from before a member was added does not know it.
+        known = values is not None and values.type.get_field_index(member) >= 0
+        values = pc.struct_field(values, member) if known else None
+    if values is None:
         return pa.chunked_array([pa.nulls(batch.num_rows, travel_type(column.type))])
-    return travelling(batch.column(column.name), column.type)
+    return travelling(values, column.type)

@@ -43,6 +43,8 @@ class Database:
     password: str
     reader: str | None = None
     reader_password: str = ""
+    makes_roles: bool = False
+    """Whether its owner may make roles, for those who read what it makes."""
 
 
 def databases(passwords: Passwords) -> list[Database]:
@@ -51,6 +53,7 @@ def databases(passwords: Passwords) -> list[Database]:
         Database("airflow", "airflow", passwords.airflow_database),
         Database("catalog", "catalog", passwords.catalog),
         Database("registry", "registry", passwords.registry),
+        Database("teams", "headrace_teams", passwords.teams, makes_roles=True),
     ]
     return own + [
         Database(
@@ -180,7 +183,7 @@ def _create_databases(stack: Stack) -> None:
     wanted = databases(stack.passwords)
     with _connect(stack, "postgres") as connection:
         for database in wanted:
-            _create_role(connection, database.owner, password=database.password)
+            _create_role(connection, database.owner, password=database.password, makes_roles=database.makes_roles)
             if database.reader:
                 _create_role(connection, database.reader, password=database.reader_password)
             _create_database(connection, database)
@@ -192,12 +195,14 @@ def _create_databases(stack: Stack) -> None:
             connection.execute(statement.format(sql.Identifier(database.owner)))
 
 
-def _create_role(connection: psycopg.Connection[tuple[object, ...]], name: str, *, password: str) -> None:
+def _create_role(
+    connection: psycopg.Connection[tuple[object, ...]], name: str, *, password: str, makes_roles: bool = False
+) -> None:
     found = connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", [name]).fetchone()
     verb = sql.SQL("ALTER" if found else "CREATE")
-    connection.execute(
-        sql.SQL("{} ROLE {} LOGIN PASSWORD {}").format(verb, sql.Identifier(name), sql.Literal(password))
-    )
+    more = sql.SQL("CREATEROLE" if makes_roles else "")
+    statement = sql.SQL("{} ROLE {} LOGIN {} PASSWORD {}")
+    connection.execute(statement.format(verb, sql.Identifier(name), more, sql.Literal(password)))
 
 
 def _create_database(connection: psycopg.Connection[tuple[object, ...]], database: Database) -> None:

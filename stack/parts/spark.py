@@ -52,7 +52,7 @@ def properties(settings: Settings) -> dict[str, object]:
     ]
     return {
         "spark.master": "local[2]",
-        "spark.driver.memory": "2g",
+        "spark.driver.memory": "4g",
         "spark.driver.host": HOST,
         "spark.driver.bindAddress": HOST,
         # Not spark.jars: that copies 150 MB to a temporary folder at every start.
@@ -60,6 +60,8 @@ def properties(settings: Settings) -> dict[str, object]:
         "spark.driver.extraJavaOptions": " ".join(f'"{option}"' for option in options),
         "spark.connect.grpc.binding.address": HOST,
         "spark.connect.grpc.binding.port": settings.ports["spark"],
+        # A killed task's session keeps its cached rows until then; by default an hour, by which they fill the heap.
+        "spark.connect.session.manager.defaultSessionTimeout": "15m",
         "spark.local.dir": home / "local",
         # A daemon per session would stay for ever; plain Python workers end when they are idle for a minute.
         "spark.python.use.daemon": "false",
@@ -68,7 +70,14 @@ def properties(settings: Settings) -> dict[str, object]:
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": 4,
         "spark.sql.warehouse.dir": home / "warehouse",
+        # No page shows what has run, but the server would remember a thousand queries for one.
         "spark.ui.enabled": "false",
+        "spark.ui.retainedJobs": 50,
+        "spark.ui.retainedStages": 50,
+        "spark.ui.retainedTasks": 1000,
+        "spark.sql.ui.retainedExecutions": 20,
+        "spark.connect.ui.retainedSessions": 20,
+        "spark.connect.ui.retainedStatements": 20,
     }
 
 

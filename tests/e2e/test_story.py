@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import psycopg
 import pytest
 from airflow_runs import triggered
 from playwright.sync_api import Browser, expect
@@ -44,6 +45,19 @@ def test_an_idle_feed_only_looks_and_skips_the_rest(airflow: httpx.Client, demo:
     states = {task["task_id"]: task["state"] for task in tasks}
     assert states.pop("extract") == "success"
     assert set(states.values()) == {"skipped"}
+
+
+def test_a_teams_own_job_follows_the_feed_that_it_reads(airflow: httpx.Client, demo: str) -> None:
+    triggered(airflow, "hourly_revenue")  # the publishing of orders has triggered it too; both take turns
+    with psycopg.connect(os.environ["HEADRACE_READER_FINANCE"]) as finance:
+        computed = finance.execute(
+            "select currency, sum(orders), sum(revenue) from hourly_revenue group by 1"
+        ).fetchall()
+        ordered = finance.execute(
+            "select currency, count(*), sum(price) from orders where status <> 'cancelled' group by 1"
+        ).fetchall()
+    assert ordered
+    assert sorted(computed) == sorted(ordered)
 
 
 def test_the_runs_say_what_they_did_without_a_personal_value(airflow: httpx.Client, demo: str) -> None:

@@ -37,7 +37,7 @@ def test_an_added_column_reaches_the_warehouse_before_and_after_it_holds_values(
     new.merge(order("b", note="ring twice"))
     new.load()
     assert notes(new) == {"a": None, "b": "ring twice"}
-    assert new.reconcile().figures.count == 2
+    assert new.reconcile().figures.rows == 2
 
 
 def test_a_dropped_column_stays_and_is_null_from_then_on(workshop: Callable[..., Workshop]) -> None:

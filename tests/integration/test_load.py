@@ -12,7 +12,7 @@ from psycopg import sql
 from workshop import ORDER, ORDER_FIELDS, Record, Workshop
 
 from headrace.airflow import connections
-from headrace.declaration import Warehouse
+from headrace.declaration import Sharing
 from headrace.errors import ReconcileError
 from headrace.stages import progress
 
@@ -75,7 +75,7 @@ def test_a_column_that_is_no_longer_shared_is_emptied(workshop: Make) -> None:
     shop = workshop()
     shop.merge(order("a", 1, email="a@example.org"))
     shop.load()
-    declared = shop.feed.declaration.model_copy(update={"warehouses": {"finance": Warehouse()}})
+    declared = shop.feed.declaration.model_copy(update={"warehouses": {"finance": Sharing()}})
     without = replace(shop, feed=replace(shop.feed, declaration=declared))
     without.load()
     assert column(shop, "email") == {"a": None}
@@ -194,7 +194,7 @@ def test_reconcile_finds_one_lost_one_surplus_and_one_altered_row(workshop: Make
     shop = workshop({**ORDER, "correctness": {"sum": ["price"]}})
     shop.merge(order("a", 1), order("b", 1), order("c", 1, "2.00"))
     shop.load()
-    assert shop.reconcile().figures.count == 3
+    assert shop.reconcile().figures.rows == 3
     name = sql.Identifier(shop.feed.name)
     with database() as connection:
         connection.execute(sql.SQL(fault).format(*[name] * fault.count("{}")))  # type: ignore[arg-type]
@@ -211,7 +211,7 @@ def test_reconcile_finds_a_doubled_row_where_no_key_forbids_it(workshop: Make) -
         table = sql.Identifier(shop.feed.name)
         connection.execute(sql.SQL("alter table {} drop constraint {}").format(table, sql.Identifier(constraint)))
         connection.execute(sql.SQL("insert into {0} select * from {0} where id = 'a'").format(table))
-    with pytest.raises(ReconcileError, match=r"3 rows of 2.*surplus 1: a"):
+    with pytest.raises(ReconcileError, match=r"3 rows of 2.*doubled 1: a"):
         shop.reconcile()
 
 

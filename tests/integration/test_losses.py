@@ -1,17 +1,17 @@
 """Losses: the broker deletes before we read; the feed stops, an operator accepts it, and everything goes on."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from decimal import Decimal
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from airflow.sdk.exceptions import AirflowFailException
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
+from run_context import run_context
 from typer.testing import CliRunner
 from workshop import Record, Workshop
 
@@ -116,12 +116,16 @@ def test_a_clean_table_follows_an_accepted_loss_after_which_nothing_came(worksho
 
 
 def test_a_run_fails_at_once_and_shows_an_accepted_loss_to_who_looks(
-    workshop: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    workshop: Make, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    shop, shown = workshop(), dict[str, Any]()
+    shop = workshop()
     path = tmp_path / shop.feed.file
     path.write_text(json.dumps(shop.feed.schema))
-    monkeypatch.setattr(tasks, "get_current_context", lambda: {"ti": SimpleNamespace(xcom_push=shown.__setitem__)})
+    with run_context(shop.feed.name) as instance:
+        _lose_and_accept(shop, path, shown=instance.told, caplog=caplog)
+
+
+def _lose_and_accept(shop: Workshop, path: Path, *, shown: Mapping[str, Any], caplog: pytest.LogCaptureFixture) -> None:
     shop.publish(Record(order(0)))
     assert tasks.extract(str(path))
     shop.publish(Record(order(1)))

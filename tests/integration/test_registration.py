@@ -58,10 +58,11 @@ def test_a_refused_feed_tells_every_reason_and_keeps_no_other_back(
     register: Callable[..., Any], store: Any, name: str
 ) -> None:
     register(avro(name, COUNT))
-    wrong = avro(name, {"name": "count", "type": "string"}, {"name": "more", "type": "string"}, key=["id", "count"])
+    fields = {"name": "count", "type": "string"}, {"name": "more", "type": "string"}
+    wrong = avro(name, *fields, kinesis={"stream": name})
     refused, other = register(wrong, avro(f"{name}_b"))
     assert other.is_good
-    assert [reason.split(" ")[1] for reason in refused.reasons] == ["feed.key", "fields.1.type", "fields.2"]
+    assert [reason.split(" ")[1] for reason in refused.reasons] == ["feed.kinesis", "fields.1.type", "fields.2"]
     assert all(reason.startswith(f"{name}.avsc: ") for reason in refused.reasons)
     assert len(store.writers(f"{name}-value")) == 1
 

@@ -401,4 +401,4 @@ def test_a_key_of_any_exact_type_merges_deletes_and_loads(workshop: Make, kind: 
     shop.merge(Record(None, key=tombstone))
     assert shop.clean() == []
     shop.load()
-    assert shop.reconcile().figures.count == 0
+    assert shop.reconcile().figures.rows == 0

@@ -41,11 +41,23 @@ def dag(folder: Path, **declared: Any) -> Any:
 def test_a_feed_runs_its_stages_and_loads_each_warehouse_on_its_own(tmp_path: Path) -> None:
     made = dag(tmp_path, warehouses={"finance": {}, "engineering": {}})
     assert set(made.task_dict) == {
-        "extract", "transform", "check", "publish",
+        "extract", "transform", "check", "approve", "publish",
         "load_finance", "reconcile_finance", "load_engineering", "reconcile_engineering",
     }  # fmt: skip
     assert made.get_task("publish").downstream_task_ids == {"load_finance", "load_engineering"}
     assert made.get_task("load_finance").downstream_task_ids == {"reconcile_finance"}
+
+
+def test_a_feed_that_a_job_makes_computes_first_and_runs_when_an_input_is_published(tmp_path: Path) -> None:
+    from airflow.serialization.serialized_objects import DagSerialization
+
+    made = dag(tmp_path, job={"file": "sums.py", "inputs": {"orders": {}, "calls": {}}})
+    assert made.get_task("compute").downstream_task_ids == {"extract"}
+    assert {each.name for each in made.get_task("compute").inlets} == {"clean.orders", "clean.calls"}
+    stored = DagSerialization.from_dict(DagSerialization.to_dict(made)).timetable
+    assert {key.name for key, _ in stored.asset_condition.iter_assets()} == {"clean.orders", "clean.calls"}
+    interval = stored.timetable.infer_manual_data_interval(run_after=pendulum.datetime(2026, 3, 1, 12, 7))
+    assert interval.end - interval.start == timedelta(minutes=5), "windows, so that it can be backfilled"
 
 
 def test_the_tasks_keep_the_retries_and_the_time_limit_that_the_feed_declares(tmp_path: Path) -> None:
@@ -78,7 +90,22 @@ def test_a_warehouse_is_loaded_and_reconciled_though_nothing_new_was_published(t
     made = dag(tmp_path, warehouses={"finance": {}})
     rules = {task.task_id: task.trigger_rule for task in made.tasks}
     assert rules["load_finance"] == rules["reconcile_finance"] == "none_failed"
-    assert rules["publish"] == "all_success"
+
+
+def test_what_is_published_was_checked_or_approved(tmp_path: Path) -> None:
+    made = dag(tmp_path, runs={"approval": "3h"})
+    assert made.get_task("publish").upstream_task_ids == {"check", "approve"}
+    rules = {task.task_id: task.trigger_rule for task in made.tasks}
+    assert (rules["approve"], rules["publish"]) == ("one_failed", "one_success")
+    assert made.get_task("approve").response_timeout == timedelta(hours=3)
+
+
+def test_a_run_that_waits_for_approval_lets_the_next_one_archive(tmp_path: Path) -> None:
+    assert dag(tmp_path).max_active_runs > 1
+
+
+def test_a_backfill_skips_extract_and_nothing_else(tmp_path: Path) -> None:
+    assert dag(tmp_path).get_task("transform").trigger_rule == "none_failed"
 
 
 def test_the_tags_tell_owner_warehouses_and_personal_data() -> None:

@@ -118,7 +118,7 @@ def test_a_name_that_no_table_could_have_is_refused() -> None:
         feed.parse("Orders-2.avsc", avro({"key": ["order_id"]}))
 
 
-@pytest.mark.parametrize("name", ["import", "replay", "upkeep", "watch"])
+@pytest.mark.parametrize("name", ["import", "rebuild", "replay", "upkeep", "watch"])
 def test_a_feed_is_not_called_like_a_dag_of_the_platform(name: str) -> None:
     with pytest.raises(FeedError, match=f"DAG of its own called {name}"):
         feed.parse(f"{name}.avsc", (SCHEMAS / "orders.avsc").read_text(encoding="utf-8"))
@@ -192,6 +192,21 @@ def test_any_other_mask_would_let_rows_of_different_keys_fall_together() -> None
         ({"checks": [{"column": "price", "not_null": False}]}, "not_null is false; it has to be true."),
         ({"partition": {"field": "day", "by": "week"}}, 'is "week", which is not one of hour, day, month, year.'),
         ({"checks": [{"between": [0, 1]}]}, "between needs the column that it is about"),
+        ({"checks": [{"unique": True}]}, "unique needs the column that it is about"),
+        ({"checks": [{"column": "price", "row_count": [1, 2]}]}, "row_count takes no column"),
+        ({"checks": [{"column": "price", "unique": ["price", "day"]}]}, "unique takes no column"),
+        ({"checks": [{"unique": ["price", "dya"]}]}, 'feed.checks.0.unique names "dya", which is not a field'),
+        ({"checks": [{"unique": ["day", "day"]}]}, "names a field more than once"),
+        ({"checks": [{"column": "price", "length": [1, 2]}]}, "length needs a text"),
+        ({"checks": [{"column": "order_id", "length": [2, 1]}]}, "feed.checks.0.length has its larger number first"),
+        ({"checks": [{"column": "order_id", "length": [None, None]}]}, "feed.checks.0.length has no limit"),
+        ({"checks": [{"row_count": [9, 1]}]}, "feed.checks.0.row_count has its larger number first"),
+        ({"checks": [{"row_count": [1, 2], "mostly": 0.5}]}, "mostly goes with what is asked of each row"),
+        ({"checks": [{"column": "price", "not_null": True, "mostly": 2}]}, "feed.checks.0.mostly is 2"),
+        (
+            {"checks": [{"column": "price", "not_null": True, "mostly": 0.5, "severity": "quarantine"}]},
+            "feed.checks.0.mostly does not go with quarantine",
+        ),
         ({"checks": [{"column": "price", "one_of": []}]}, "is []; it has to be at least 1 long"),
         ({"checks": [{"column": "price", "not_null": True, "arguments": {"a": 1}}]}, "they belong to expect"),
         ({"schedule": "*/5 * * *"}, '"*/5 * * *", which is not a cron expression. Write five fields'),
@@ -214,10 +229,17 @@ def test_any_other_mask_would_let_rows_of_different_keys_fall_together() -> None
         ({"warehouses": {"finance": {"mask": {"email": "hsah"}}}}, 'Did you mean "hash"?'),
         ({"warehouses": {"finance": {"keep": ["email"], "mask": {"email": "hash"}}}}, "and also masks it"),
         ({"alerts": {"to": ["somebody"]}}, 'names "somebody", which is not a mail address'),
-        ({"merge": "patch"}, 'feed.merge is "patch", which is not supported by this version yet'),
         (
-            {"checks": [{"column": "price", "not_null": True, "severity": "quarantine"}]},
-            "not supported by this version",
+            {"merge": "patch", "topic": {"drains": {"topic": "old"}}},
+            "feed.topic.drains does not go with patch",
+        ),
+        (
+            {
+                "checks": [
+                    {"expect": "expect_table_row_count_to_equal", "arguments": {"value": 1}, "severity": "quarantine"}
+                ]
+            },
+            "which goes with between, one_of, matches, not_null: they judge one record alone",
         ),
     ],
 )

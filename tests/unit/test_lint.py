@@ -72,7 +72,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_examples_are_clean_even_to_the_strict() -> None:
-    assert run(str(ROOT / "schemas"), "--strict") == (0, "3 files, 0 errors, 0 warnings\n")
+    assert run(str(ROOT / "schemas"), "--strict") == (0, "4 files, 0 errors, 0 warnings\n")
 
 
 @pytest.mark.parametrize(
@@ -439,11 +439,7 @@ def repository(folder: Path) -> Path:
             "fields.2",
             "was long in HEAD and is double now: no table can change that",
         ),
-        (avro(PRICE, AT, key=["revision"]), "feed.key", 'was ["order_id"] in HEAD and is ["revision"] now'),
-        (avro(PRICE, AT, order=["price"]), "feed.order", "decided between the versions"),
-        (avro(PRICE, AT, merge="first"), "feed.merge", "it has made the rows"),
         (avro(PRICE, AT, topic={"name": "other"}), "feed.topic.name", 'was "orders" in HEAD and is "other" now'),
-        (avro(PRICE, AT, partition={"field": "created_at", "immutable": True}), "feed.partition", "was null in HEAD"),
     ],
 )
 def test_a_change_that_may_not_be_is_told_without_a_server(repository: Path, text: str, path: str, said: str) -> None:
@@ -453,6 +449,26 @@ def test_a_change_that_may_not_be_is_told_without_a_server(repository: Path, tex
     assert said in output.replace("\\", "")
     assert code == 1
     assert run()[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "said"),
+    [
+        (avro(PRICE, AT, key=["revision"]), "feed.key", 'was ["order_id"] in HEAD and is ["revision"] now'),
+        (avro(PRICE, AT, order=["price"]), "feed.order", "decided between the versions"),
+        (avro(PRICE, AT, merge="first"), "feed.merge", "it has made the rows"),
+        (avro(PRICE, AT, partition={"field": "created_at", "immutable": True}), "feed.partition", "was null in HEAD"),
+    ],
+)
+def test_a_change_that_takes_a_rebuild_is_a_warning_with_the_command(
+    repository: Path, text: str, path: str, said: str
+) -> None:
+    (repository / "orders.avsc").write_text(text)
+    code, output = run("--against-git", "HEAD", "--json")
+    assert [(each["path"], each["severity"]) for each in json.loads(output)] == [(path, "warning")]
+    assert said in output.replace("\\", "")
+    assert "headrace rebuild orders" in output
+    assert code == 0
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def test_the_checks_of_the_page_are_good_checks() -> None:
     page = (DOCS / reference.PAGE).read_text(encoding="utf-8")
     forms = page.partition("## Checks")[2].partition("## Fields")[0]
     checks = [json.loads(line.split("`")[1]) for line in forms.splitlines() if line.startswith("| `{")]
-    assert len(checks) == 5
+    assert len(checks) == 10
     assert wrong(avro({"checks": checks})) == []
 
 

@@ -35,7 +35,7 @@ def test_every_connection_is_a_json_object_with_the_chosen_port(variables: dict[
     }
     assert set(connections) == {
         "KAFKA", "S3", "SPARK", "MASKS", "SIGNING", "CATALOG", "REGISTRY", "REGISTRY_STORE", "WAREHOUSE_FINANCE",
-        "WAREHOUSE_ENGINEERING",
+        "WAREHOUSE_ENGINEERING", "WAREHOUSES",
     }  # fmt: skip
     assert connections["KAFKA"]["extra"]["bootstrap.servers"] == "127.0.0.1:9192"
     assert connections["S3"]["extra"]["endpoint_url"] == "http://127.0.0.1:9100"

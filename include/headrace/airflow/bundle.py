@@ -18,7 +18,9 @@ from headrace.airflow.intake import Intake
 from headrace.airflow.journal import Journal
 from headrace.airflow.reminder import Reminder, ask_airflow
 from headrace.airflow.stubs import Stubs
+from headrace.airflow.warehouse_watch import WarehouseWatch
 from headrace.errors import RegistryError
+from headrace.settings import Settings
 
 log = logging.getLogger(__name__)
 
@@ -48,6 +50,7 @@ class FeedBundle(BaseDagBundle):
         super().__init__(**kwargs)
         self.register = register
         self.intake = Intake(Path(schemas), Stubs(Path(self.base_dir)))
+        self._warehouses = WarehouseWatch(Settings().warehouses)
         self._reminder = Reminder(self.intake.stubs, partial(ask_airflow, self.name))
         self._judging, self._telling = Messenger(), Messenger()
         self._told: str | None = None
@@ -83,6 +86,8 @@ class FeedBundle(BaseDagBundle):
             self._fill()
         elif self._judging.is_free():
             self._follow(journal)
+        for name in self._warehouses.changed():
+            self.intake.stubs.touch(name)
         self._reminder.remind()
         self._stamp.touch()
 

@@ -35,7 +35,7 @@ class KafkaConfigHook(KafkaBaseHook):
 
 
 def kafka() -> Config:
-    id_ = _connection(layout.KAFKA_CONNECTION).conn_id
+    id_ = named(layout.KAFKA_CONNECTION).conn_id
     try:
         config: Config = KafkaConfigHook(id_).get_conn  # type: ignore[no-untyped-call]
     except ValueError as error:  # no servers, or a callback that Airflow's own configuration does not allow
@@ -53,14 +53,14 @@ def storage() -> "Storage":
     """S3 as the Amazon provider reads its connection, with the encryption that `service_config.s3.extra_args` names."""
     from headrace.airflow import aws
 
-    return aws.storage(_connection(layout.S3_CONNECTION).conn_id)
+    return aws.storage(named(layout.S3_CONNECTION).conn_id)
 
 
 def kinesis() -> "KinesisClient":
     """A client as the Amazon provider makes it of its connection: keys, roles, region and endpoint as that says."""
     from headrace.airflow import aws
 
-    return aws.kinesis(_connection(layout.KINESIS_CONNECTION).conn_id)
+    return aws.kinesis(named(layout.KINESIS_CONNECTION).conn_id)
 
 
 def registry() -> Store:
@@ -68,9 +68,14 @@ def registry() -> Store:
 
 
 def warehouse(name: str) -> "PostgresWarehouse":
+    """A warehouse as its file declares it."""
+    from headrace import warehouse
     from headrace.warehouses.postgres import PostgresWarehouse
 
-    return PostgresWarehouse(name, database(layout.warehouse_connection(name)), layout.reader_role(name))
+    declared = warehouse.named(name, Settings().warehouses)
+    id_ = declared.connection or layout.warehouse_connection(name)
+    readers = [layout.reader_role(name)] if declared.readers is None else declared.readers
+    return PostgresWarehouse(name, database(id_), tuple(readers), declared.schema_name, connection=id_)
 
 
 def mask_key() -> "MaskKey":
@@ -84,14 +89,14 @@ def signing_key() -> "SigningKey":
     return SigningKey.parse(_needed(layout.SIGNING_CONNECTION, "password"))
 
 
-def spark_remote() -> str | None:
+def spark_remote(id_: str = layout.SPARK_CONNECTION) -> str:
     """The address of a Spark Connect server."""
-    url: str = SparkConnectHook(layout.SPARK_CONNECTION).get_connection_url()
+    url: str = SparkConnectHook(id_).get_connection_url()
     return url
 
 
 def database(id_: str) -> Database:
-    connection = _connection(id_)
+    connection = named(id_)
     extra = connection.extra_dejson
     return Database(
         host=_needed(id_, "host"),
@@ -103,7 +108,7 @@ def database(id_: str) -> Database:
     )
 
 
-def _connection(id_: str) -> Any:
+def named(id_: str) -> Any:
     try:
         return BaseHook.get_connection(id_)
     except AirflowNotFoundException as error:
@@ -111,7 +116,7 @@ def _connection(id_: str) -> Any:
 
 
 def _needed(id_: str, attribute: str) -> Any:
-    value = getattr(_connection(id_), attribute)
+    value = getattr(named(id_), attribute)
     if not value:
         raise SettingsError(f"Airflow connection {id_}: {attribute} is not set. Set it under Admin, Connections.")
     return value

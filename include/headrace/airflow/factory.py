@@ -1,33 +1,40 @@
-"""The factory: one feed file in, its DAG out, read from nothing but that file."""
+"""The factory: one feed file in, its DAG out, read from nothing but that file and those of warehouses that name it."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from airflow.sdk import DAG, CronDataIntervalTimetable, TriggerRule, task
+from airflow.sdk import DAG, AssetAny, AssetOrTimeSchedule, CronDataIntervalTimetable, TriggerRule, task
+from airflow.sdk.bases.timetable import BaseTimetable
 
 from headrace import duration, layout
-from headrace.airflow import assets, tasks
-from headrace.feed import Feed, load
+from headrace.airflow import approval, assets, feed_file, tasks
+from headrace.airflow.approval import ApprovalOperator
+from headrace.feed import Feed
 from headrace.field import Field
 
 RUN = "{{ run_id }}"
+ACTIVE_RUNS = 2
+"""One may wait for approval while the next ones archive; leases keep them apart where they must not meet."""
 LONGEST_TAG = 100
 """In characters; Airflow refuses a DAG with a longer one."""
 
 
 def build_dag(path: str | Path) -> DAG:
-    """The feed's DAG: extract, transform, check, publish, then load and reconcile for each warehouse on its own."""
-    feed, path = load(Path(path)), str(path)
+    """The feed's DAG: extract, transform, check, publish, then load and reconcile for each warehouse on its own.
+
+    Where a check fails, publish waits for somebody's approval.
+    """
+    feed, path = feed_file.opened(Path(path)), str(path)
     runs = feed.declaration.runs
     with DAG(
         dag_id=feed.name,
         description=feed.doc,
         doc_md=documentation(feed),
-        schedule=CronDataIntervalTimetable(feed.declaration.schedule, timezone="UTC"),
+        schedule=schedule(feed),
         start_date=datetime(2026, 1, 1, tzinfo=UTC),
         catchup=False,
-        max_active_runs=1,
+        max_active_runs=ACTIVE_RUNS,
         tags=tags(feed),
         default_args={
             "owner": feed.declaration.owner,
@@ -36,11 +43,24 @@ def build_dag(path: str | Path) -> DAG:
             "execution_timeout": duration.parse(runs.time_limit),
         },
     ) as dag:
-        extracted = task.short_circuit(task_id="extract")(tasks.extract)(path)
-        transformed = task(task_id="transform")(tasks.transform)(path, RUN)
+        extracted = task.short_circuit(task_id="extract", trigger_rule=TriggerRule.NONE_FAILED)(tasks.extract)(path)
+        if feed.declaration.job:
+            inlets = [assets.clean(name) for name in feed.declaration.job.inputs]
+            task(task_id="compute", inlets=inlets)(tasks.compute)(path) >> extracted
+        # A backfill skips extract and nothing else.
+        transformed = task(task_id="transform", trigger_rule=TriggerRule.NONE_FAILED)(tasks.transform)(path, RUN)
         checked = task(task_id="check")(tasks.check)(path, RUN)
-        published = task(task_id="publish", outlets=[assets.clean(feed.name)])(tasks.publish)(path, RUN, checked)  # type: ignore[arg-type]
-        extracted >> transformed >> checked >> published
+        approved = ApprovalOperator(
+            task_id=approval.TASK,
+            feed=feed.name,
+            lasting=duration.parse(runs.approval),
+            trigger_rule=TriggerRule.ONE_FAILED,
+        )
+        published = task(task_id="publish", outlets=[assets.clean(feed.name)], trigger_rule=TriggerRule.ONE_SUCCESS)(
+            tasks.publish
+        )(path, RUN, checked, approved.output)  # type: ignore[arg-type]
+        extracted >> transformed >> checked >> approved >> published
+        checked >> published
         for warehouse in feed.declaration.warehouses:
             # A warehouse may be behind though nothing new was published, and is reconciled though nothing was loaded.
             after = TriggerRule.NONE_FAILED
@@ -49,6 +69,14 @@ def build_dag(path: str | Path) -> DAG:
             reconcile = task(task_id=f"reconcile_{warehouse}", trigger_rule=after)(tasks.reconcile)(path, warehouse)
             published >> load_ >> reconcile
     return dag
+
+
+def schedule(feed: Feed) -> BaseTimetable:
+    """By its cron expression; a feed that a job makes runs also whenever one of its inputs was published."""
+    ticks = CronDataIntervalTimetable(feed.declaration.schedule, timezone="UTC")
+    if feed.declaration.job is None:
+        return ticks
+    return AssetOrTimeSchedule(timetable=ticks, assets=AssetAny(*map(assets.clean, feed.declaration.job.inputs)))
 
 
 def tags(feed: Feed) -> list[str]:

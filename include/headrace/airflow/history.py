@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headrace.errors import HistoryError, RegistryError
+from headrace.errors import HistoryError
 from headrace.feed import Feed
 from headrace.settings import Settings
 
@@ -48,11 +48,11 @@ class Request:
 
 def run(request: Request, *, progress: "Progress", wish: str | None = None) -> "Report":
     """Import what is asked for; of several tries of one wish to import again, only one does."""
-    from headrace.airflow import connections
+    from headrace.airflow import connections, registration
     from headrace.stages import history
 
     return history.import_history(
-        _asked(request, schema_id=_schema_id(request.feed), wish=wish),
+        _asked(request, schema_id=registration.schema_id(request.feed), wish=wish),
         lake=connections.lake(Settings()),
         kafka=connections.kafka(),
         signing=connections.signing_key(),
@@ -62,10 +62,10 @@ def run(request: Request, *, progress: "Progress", wish: str | None = None) -> "
 
 def preview(request: Request) -> "Preview":
     """What an import would do."""
-    from headrace.airflow import connections
+    from headrace.airflow import connections, registration
     from headrace.stages import history
 
-    return history.preview(_asked(request, schema_id=_schema_id(request.feed)), kafka=connections.kafka())
+    return history.preview(_asked(request, schema_id=registration.schema_id(request.feed)), kafka=connections.kafka())
 
 
 def told(seen: "Preview") -> dict[str, Any]:
@@ -176,16 +176,3 @@ def _s3(request: Request) -> Any:
 
     storage = aws.storage(request.aws_connection) if request.aws_connection else connections.storage()
     return storage.client()
-
-
-def _schema_id(feed: Feed) -> int:
-    """The id of the very schema that the feed's file has."""
-    from headrace.airflow import connections, registration
-
-    (found,) = registration.compare([feed], store=connections.registry())
-    if found.id is None:
-        raise RegistryError(
-            f"feed {feed.name}: the registry does not have its schema as {feed.file} has it, so no record can name it. "
-            f"Register it: headrace register {Settings().schemas / feed.file}"
-        )
-    return found.id

@@ -13,6 +13,8 @@ MODULES = (
     "headrace.airflow.factory",
     "headrace.airflow.aws",
     "headrace.airflow.connections",
+    "headrace.lease",
+    "headrace.results",
     "headrace.stages.extract",
     "headrace.stages.stream",
     "headrace.stages.transform",

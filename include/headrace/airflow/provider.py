@@ -1,4 +1,4 @@
-"""What Airflow asks an installed package for: the connection type of the schema registry, and its form in the UI.
+"""What Airflow asks an installed package for: the schema registry's connection type and its form, and our commands.
 
 Airflow imports this in each of its programs; it must stay light.
 """
@@ -31,6 +31,7 @@ def get_provider_info() -> dict[str, Any]:
         "package-name": "headrace",
         "name": "Headrace",
         "description": "One schema file in, a checked and reconciled pipeline out.",
+        "cli": ["headrace.airflow.backfill.cli_commands"],
         "connection-types": [
             {
                 "connection-type": CONNECTION_TYPE,

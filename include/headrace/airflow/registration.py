@@ -26,6 +26,7 @@ from headrace.registry.registration import Asked
 from headrace.registry.registry import Registry
 from headrace.registry.schema import SchemaText
 from headrace.registry.store import Store
+from headrace.settings import Settings
 
 T = TypeVar("T")
 
@@ -238,3 +239,16 @@ def authority(*, registers: bool, opens: bool) -> Registrar:
     from headrace.airflow import connections
 
     return Registrar(connections.registry(), connections.kafka, registers, opens)
+
+
+def schema_id(feed: Feed) -> int:
+    """The id of the very schema that the feed's file has."""
+    from headrace.airflow import connections
+
+    (found,) = compare([feed], store=connections.registry())
+    if found.id is None:
+        raise RegistryError(
+            f"feed {feed.name}: the registry does not have its schema as {feed.file} has it, so no record can name it. "
+            f"Register it: headrace register {Settings().schemas / feed.file}"
+        )
+    return found.id

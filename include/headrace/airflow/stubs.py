@@ -12,7 +12,7 @@ import hashlib
 import os
 import re
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
@@ -90,6 +90,11 @@ class Stubs:
     def absolve(self, name: str) -> None:
         """Take the fault away."""
         (self.path / fault_stub(name)).unlink(missing_ok=True)
+
+    def touch(self, name: str) -> None:
+        """Have Airflow parse a feed's DAG again, whose own file is what it was."""
+        with suppress(FileNotFoundError):
+            os.utime(self.path / feed_stub(name))
 
     def sweep(self, names: Collection[str]) -> None:
         """Take away what belongs to none of these feeds."""

@@ -4,26 +4,34 @@ Heavy imports wait inside the functions: Airflow imports this module whenever it
 """
 
 import functools
-import importlib
 import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from airflow.sdk import get_current_context
-from airflow.sdk.exceptions import AirflowFailException, AirflowNotFoundException, AirflowSkipException
+from airflow.sdk.exceptions import (
+    AirflowFailException,
+    AirflowRescheduleException,
+    AirflowSkipException,
+)
 
 from headrace import layout
-from headrace.errors import HeadraceError
+from headrace.airflow import feed_file, turns
+from headrace.airflow.approval import STOPPED, Approval, given
+from headrace.errors import BranchMoved, HeadraceError, SettingsError, TurnTaken
 from headrace.feed import Feed
-from headrace.feed import load as load_feed
 from headrace.settings import Settings
 
 if TYPE_CHECKING:
     from headrace.kafka.topic import Config
     from headrace.lake import Lake
+    from headrace.outcome import Outcome
+    from headrace.stages.check import CheckPlan
     from headrace.stages.cluster import Cluster
 
 log = logging.getLogger(__name__)
@@ -31,14 +39,23 @@ log = logging.getLogger(__name__)
 P = ParamSpec("P")
 T = TypeVar("T")
 
+AGAIN = 3
+"""How often publish transforms and checks again when main moved meanwhile: with the turn held, once is much."""
+
 
 def edge(function: Callable[P, T]) -> Callable[P, T]:
-    """Translate our errors for Airflow: one that a retry cannot mend fails the task at once."""
+    """Translate our errors for Airflow: one that a retry cannot mend fails the task at once.
+
+    A task whose turn it is not gives its worker back and comes again later; that is no try.
+    """
 
     @functools.wraps(function)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
             return function(*args, **kwargs)
+        except TurnTaken as error:
+            log.info("%s", error)
+            raise AirflowRescheduleException(datetime.now(UTC) + turns.PAUSE) from error  # type: ignore[no-untyped-call]
         except HeadraceError as error:
             if error.retry:
                 raise
@@ -48,24 +65,57 @@ def edge(function: Callable[P, T]) -> Callable[P, T]:
 
 
 @edge
+def compute(path: str) -> Mapping[str, int]:
+    """Run the feed's own job on its inputs' clean rows, and publish what changed; skipped where nothing did."""
+    from headrace.airflow import connections
+    from headrace.airflow.registration import schema_id
+    from headrace.airflow.spark import Spark
+    from headrace.stages import compute
+
+    feed, lake = _opened(path)
+    if window():
+        raise AirflowSkipException(f"feed {feed.name}: a backfill takes the archive as it is")
+    with turns.turn(layout.topic_turn(feed.name), lake=lake, doing="compute"):
+        done = compute.compute(
+            feed,
+            lake=lake,
+            kafka=connections.kafka(),
+            jobs=Settings().jobs,
+            schema_id=schema_id(feed),
+            run=partial(Spark.of(feed, lake).run, "compute"),
+        )
+    if done is None:
+        raise AirflowSkipException(f"feed {feed.name}: what its job reads has not changed, or is not there yet")
+    log.info("feed %s: computed %d rows; %d changed, %d gone", feed.name, done.rows, done.changed, done.gone)
+    return asdict(done)
+
+
+@edge
 def extract(path: str) -> bool:
     """Archive what is new; False, which skips the rest of the run, when every store already has everything."""
     from headrace.airflow import connections
     from headrace.stages import extract, progress, stream
 
-    settings, feed = Settings(), load_feed(Path(path))
+    settings, feed = Settings(), feed_file.opened(Path(path))
+    if window():
+        raise AirflowSkipException(f"feed {feed.name}: a backfill takes the archive as it is")
     lake = connections.lake(settings)
     limits = extract.Limits(settings.file_records, settings.file_bytes)
-    if feed.declaration.kinesis:
-        kinesis, most = connections.kinesis(), settings.kinesis_records
-        done = stream.extract(feed, lake=lake, kinesis=kinesis, limits=limits, records=most)
-    else:
-        kafka = connections.kafka()
-        cluster = _cluster(feed, settings, lake=lake, kafka=kafka)
-        done = extract.extract(feed, lake=lake, kafka=kafka, limits=limits, cluster=cluster)
+    with turns.turn(layout.archive_table(feed.name), lake=lake, doing="extract"):
+        if feed.declaration.kinesis:
+            kinesis, most = connections.kinesis(), settings.kinesis_records
+            done = stream.extract(feed, lake=lake, kinesis=kinesis, limits=limits, records=most)
+        else:
+            kafka = connections.kafka()
+            cluster = _cluster(feed, settings, lake=lake, kafka=kafka)
+            done = extract.extract(feed, lake=lake, kafka=kafka, limits=limits, cluster=cluster)
     log.info("feed %s: archived %d records in %d files", feed.name, done.records, done.files)
     _show_losses(feed, lake)
-    warehouses = [connections.warehouse(name) for name in feed.declaration.warehouses]
+    try:
+        warehouses = [connections.warehouse(name) for name in feed.declaration.warehouses]
+    except SettingsError as error:
+        log.warning("feed %s: whether a warehouse is behind is not known, so its load is to tell: %s", feed.name, error)
+        return True
     return done.records > 0 or progress.is_behind(
         feed, lake=lake, warehouses=warehouses, mask_key=connections.mask_key()
     )
@@ -79,60 +129,155 @@ def _show_losses(feed: Feed, lake: "Lake") -> None:
         get_current_context()["ti"].xcom_push("losses", [asdict(each) for each in known])
 
 
+def window() -> tuple[int, int] | None:
+    """The window that a backfill runs again, in milliseconds since 1970, its end not included; None for other runs."""
+    context = get_current_context()
+    run = context["dag_run"]
+    if run.run_type != "backfill":
+        return None
+    start, end = run.data_interval_start, run.data_interval_end
+    assert start is not None, "a backfill's runs have data intervals"
+    assert end is not None, "a backfill's runs have data intervals"
+    return round(start.timestamp() * 1000), round(end.timestamp() * 1000)
+
+
 @edge
 def transform(path: str, run: str) -> Mapping[str, int]:
     """Decode and merge what is new in the archive, on the run's branch of the clean table."""
-    from headrace.airflow import connections
-    from headrace.stages import transform
-
-    feed, lake = load_feed(Path(path)), connections.lake(Settings())
-    registry, drains = connections.registry(), feed.declaration.topic.drains
-    planned = transform.plan(
-        feed,
-        lake=lake,
-        writers=registry.writers(feed.subject),
-        drained=registry.writers(layout.subject(drains.topic)) if drains else {},
-        signing=connections.signing_key(),
-        run=run,
-    )
-    if planned is None:
-        transform.drop_branch(feed, lake=lake, run=run)
-        log.info("feed %s: nothing new in the archive", feed.name)
-        return {}
-    accounts: dict[str, int] = _job("transform", planned.model_dump_json())
-    log.info("feed %s: %s", feed.name, ", ".join(f"{name} {count}" for name, count in accounts.items()))
-    return accounts
+    feed, lake = _opened(path)
+    with turns.turn(layout.clean_table(feed.name), lake=lake, doing="transform", keep=turns.KEPT):
+        return _transform(feed, lake=lake, run=run)
 
 
 @edge
 def check(path: str, run: str) -> str | None:
     """Ask the suite of the rows that the branch changed; returns the snapshot that may be published."""
-    from headrace.airflow import connections
+    feed, lake = _opened(path)
+    with turns.turn(layout.clean_table(feed.name), lake=lake, doing="check", keep=turns.KEPT):
+        return _check(feed, lake=lake, run=run)
+
+
+@edge
+def publish(path: str, run: str, checked: str | None, approved: Mapping[str, Any] | None) -> str:
+    """Switch the clean table to what was checked; returns the snapshot that readers now see, or is skipped."""
+    feed, lake = _opened(path)
+    stopped = get_current_context()["ti"].xcom_pull(task_ids="check", key=STOPPED)
+    approval = given(approved, stopped=stopped)
+    snapshot = approval.snapshot if approval else checked
+    with turns.turn(layout.clean_table(feed.name), lake=lake, doing="publish"):
+        published = _publish(feed, lake=lake, run=run, checked=snapshot, approval=approval)
+    if published is None:
+        # Not a success: Airflow would tell the DAGs that wait for this table of rows that are not there.
+        raise AirflowSkipException(f"feed {feed.name}: nothing to publish")
+    return published
+
+
+def _publish(feed: Feed, *, lake: "Lake", run: str, checked: str | None, approval: Approval | None) -> str | None:
+    """Publish what was checked; where main moved since, the run's rows are merged and checked again on top of it."""
+    from headrace import results
+    from headrace.stages import publish
+
+    for tries_left in reversed(range(AGAIN)):
+        if checked is None:
+            return None
+        if approval:
+            at = datetime.fromisoformat(approval.at)
+            results.approve(feed.name, run, lake=lake, by=approval.by, why=approval.why, at=at)
+        try:
+            done = publish.publish(feed, lake=lake, run=run, checked=int(checked))
+        except BranchMoved as error:
+            if not tries_left:
+                raise
+            log.info("%s It does so here.", error)
+            _transform(feed, lake=lake, run=run)
+            checked = _check(feed, lake=lake, run=run, approved=approval.expectations if approval else ())
+            continue
+        told = "published" if done else "was published by an earlier try"
+        log.info("feed %s: snapshot %s %s%s", feed.name, checked, told, f", {approval}" if approval else "")
+        return checked
+    raise AssertionError("the last try returns or raises")
+
+
+def _transform(feed: Feed, *, lake: "Lake", run: str) -> Mapping[str, int]:
+    from headrace.airflow import planning
+    from headrace.airflow.spark import Spark
+    from headrace.stages import transform
+
+    planned = planning.transform(feed, lake=lake, run=run, window=window())
+    if planned is None:
+        transform.drop_branch(feed, lake=lake, run=run)
+        log.info("feed %s: nothing new in the archive", feed.name)
+        return {}
+    accounts: dict[str, int] = json.loads(Spark.of(feed, lake).run("transform", planned.model_dump_json()))
+    log.info("feed %s: %s", feed.name, ", ".join(f"{name} {count}" for name, count in accounts.items()))
+    return accounts
+
+
+def _check(feed: Feed, *, lake: "Lake", run: str, approved: Collection[str] = ()) -> str | None:
+    """The snapshot that may be published; what `approved` names may fail."""
+    from headrace.airflow.spark import Spark
+    from headrace.outcome import Outcome
     from headrace.stages import check
 
-    feed, lake = load_feed(Path(path)), connections.lake(Settings())
-    planned = check.plan(feed, lake=lake, run=run)
+    try:
+        planned = check.plan(feed, lake=lake, run=run)
+    except BranchMoved as error:
+        log.info("%s Transform does so here.", error)
+        _transform(feed, lake=lake, run=run)
+        planned = check.plan(feed, lake=lake, run=run)
     if planned is None:
         return None
-    outcomes = [check.Outcome.model_validate(each) for each in _job("check", planned.model_dump_json())]
-    warned = check.judge(outcomes, feed=feed.name, branch=planned.branch)
+    found = json.loads(Spark.of(feed, lake).run("check", planned.model_dump_json()))
+    outcomes = [Outcome.model_validate(each) for each in found]
+    page = _keep_result(planned, outcomes, lake=lake, run=run)
+    if stopping := check.stopping(outcomes, approved=approved):
+        _offer(check.offered(stopping, snapshot=planned.snapshot))
+    warned = check.judge(outcomes, feed=feed.name, branch=planned.branch, page=page, approved=approved)
     log.info("feed %s: %d checks passed, %d warned", feed.name, len(outcomes) - len(warned), len(warned))
     return str(planned.snapshot)
 
 
-@edge
-def publish(path: str, run: str, checked: str | None) -> str:
-    """Switch the clean table to what was checked; returns the snapshot that readers now see, or is skipped."""
-    from headrace.airflow import connections
-    from headrace.stages import publish
+def _keep_result(planned: "CheckPlan", outcomes: "list[Outcome]", *, lake: "Lake", run: str) -> str:
+    """Keep how the checks came out; the address of the page that shows it, also under XCom."""
+    from airflow.sdk.configuration import conf
 
-    feed = load_feed(Path(path))
-    if checked is None:
-        # Not a success: Airflow would tell the DAGs that wait for this table of rows that are not there.
-        raise AirflowSkipException(f"feed {feed.name}: nothing to publish")
-    done = publish.publish(feed, lake=connections.lake(Settings()), run=run, checked=int(checked))
-    log.info("feed %s: snapshot %s %s", feed.name, checked, "published" if done else "was published by an earlier try")
-    return checked
+    from headrace import results
+
+    context = get_current_context()
+    interval = context["dag_run"].data_interval_start, context["dag_run"].data_interval_end
+    result = results.Result(
+        feed=planned.feed,
+        run=run,
+        branch=planned.branch,
+        snapshot=str(planned.snapshot),
+        at=datetime.now(UTC),
+        window=None if None in interval else interval,
+        outcomes=outcomes,
+    )
+    results.write(result, lake=lake)
+    page = layout.checks_page(conf.get("api", "base_url", fallback=""), planned.feed, result=result.name)
+    context["ti"].xcom_push("checks", page)
+    log.info("feed %s: how each check came out: %s", planned.feed, page)
+    return page
+
+
+def _offer(stopped: Mapping[str, Any]) -> None:
+    """Tell the task that asks for approval what is to be approved."""
+    get_current_context()["ti"].xcom_push(STOPPED, stopped)
+
+
+def _opened(path: str) -> tuple[Feed, "Lake"]:
+    from headrace.airflow import connections
+
+    return feed_file.opened(Path(path)), connections.lake(Settings())
+
+
+def _sharing(path: str, warehouse: str) -> Feed:
+    """The feed, if the warehouse still gets it: its last day may have ended since the DAG was parsed."""
+    feed = feed_file.opened(Path(path))
+    if warehouse not in feed.declaration.warehouses:
+        raise AirflowSkipException(f"feed {feed.name}: the warehouse {warehouse} does not get it any more")
+    return feed
 
 
 @edge
@@ -141,7 +286,7 @@ def load(path: str, warehouse: str) -> Mapping[str, Any]:
     from headrace.airflow import connections
     from headrace.stages import load
 
-    feed = load_feed(Path(path))
+    feed = _sharing(path, warehouse)
     done = load.load(
         feed,
         lake=connections.lake(Settings()),
@@ -149,41 +294,32 @@ def load(path: str, warehouse: str) -> Mapping[str, Any]:
         mask_key=connections.mask_key(),
     )
     # A later try cannot tell whether an earlier one loaded; then DAGs that wait for the table are told once too often.
-    if not (done.staged or done.whole) and get_current_context()["ti"].try_number == 1:
+    if done.way is None and get_current_context()["ti"].try_number == 1:
         raise AirflowSkipException(f"feed {feed.name}, warehouse {warehouse}: nothing to load")
-    log.info(
-        "feed %s, warehouse %s: %d rows staged, %s",
-        feed.name,
-        warehouse,
-        done.staged,
-        "all" if done.whole else "changes",
-    )
-    return {"snapshot": str(done.snapshot), "staged": done.staged}
+    told = ", ".join(f"{count} {name}" for name, count in asdict(done.counts).items())
+    log.info("feed %s, warehouse %s: loaded %s; %s", feed.name, warehouse, done.way or "nothing", told)
+    return {"snapshot": str(done.snapshot), "staged": done.staged, **asdict(done.counts)}
 
 
 @edge
 def reconcile(path: str, warehouse: str) -> Mapping[str, int]:
     """Prove that one warehouse holds exactly the published rows."""
-    from headrace.airflow import connections
+    from headrace.airflow import reconciling
     from headrace.stages import reconcile
 
-    feed = load_feed(Path(path))
-    done = reconcile.reconcile(
-        feed,
-        lake=connections.lake(Settings()),
-        warehouse=connections.warehouse(warehouse),
-        mask_key=connections.mask_key(),
-    )
-    log.info("feed %s, warehouse %s: %d rows agree", feed.name, warehouse, done.figures.count)
-    return {"rows": done.figures.count}
+    feed = _sharing(path, warehouse)
+    done, _ = reconciling.warehouse(feed, warehouse, run=get_current_context()["dag_run"].run_id)
+    reconcile.judge(done)
+    told = "all rows" if done.scope == "whole" else "rows that changed"
+    log.info("feed %s, warehouse %s: %s agree, %d", feed.name, warehouse, told, done.figures.rows)
+    return {"rows": done.figures.rows}
 
 
 def _cluster(feed: Feed, settings: Settings, *, lake: "Lake", kafka: "Config") -> "Cluster | None":
     """Spark for large plans, unless the feed wants none; what keeps it from Kafka is told when such a plan comes."""
-    from headrace.airflow import connections
+    from headrace.airflow.spark import Spark
     from headrace.errors import SparkFailed
     from headrace.kafka.java import Untranslatable, java_settings
-    from headrace.lake import spark_properties
     from headrace.stages.cluster import Cluster
 
     wanted = feed.declaration.extract.spark_from
@@ -192,25 +328,13 @@ def _cluster(feed: Feed, settings: Settings, *, lake: "Lake", kafka: "Config") -
         return None
 
     def run(plan: str) -> str:
-        job = importlib.import_module(layout.job_module("extract"))
+        spark = Spark.of(feed, lake)
         try:
             settings_ = java_settings(kafka, read=lambda path: Path(path).read_text())
-            remote = connections.spark_remote()
-        except (Untranslatable, AirflowNotFoundException) as error:
+            if not spark.connects:
+                raise SparkFailed(f"{spark.connection} is not Spark Connect, over which alone large backlogs are read.")
+        except (Untranslatable, SettingsError) as error:
             raise SparkFailed(str(error)) from error
-        files: str = job.run(
-            plan, remote=remote, properties=spark_properties(lake), kafka=settings_, storage=lake.storage
-        )
-        return files
+        return spark.run("extract", plan, kafka=settings_, storage=lake.storage)
 
     return Cluster(run, settings.spark_from if wanted is None else wanted)
-
-
-def _job(name: str, plan: str) -> Any:
-    """Run a Spark job by its name; it gets a plan and gives its result back, both as JSON."""
-    from headrace.airflow import connections
-    from headrace.lake import spark_properties
-
-    job = importlib.import_module(layout.job_module(name))
-    properties = spark_properties(connections.lake(Settings()))
-    return json.loads(job.run(plan, remote=connections.spark_remote(), properties=properties))

@@ -7,15 +7,23 @@ from rich.console import Console
 
 from headrace import __version__
 from headrace.cli.accept_loss import accept_loss
+from headrace.cli.compare import compare
 from headrace.cli.import_ import import_
 from headrace.cli.lint import lint
+from headrace.cli.load import load
 from headrace.cli.losses import losses
 from headrace.cli.new import new
+from headrace.cli.quarantine import quarantine
+from headrace.cli.read import read
+from headrace.cli.rebuild import rebuild
+from headrace.cli.reconcile import reconcile
 from headrace.cli.register import register
 from headrace.cli.replay import replay
 from headrace.cli.stubs import stubs
 from headrace.cli.upkeep import upkeep
 from headrace.cli.verify import verify
+from headrace.cli.warehouse import warehouse
+from headrace.cli.where import where
 from headrace.errors import HeadraceError
 
 app = typer.Typer(
@@ -25,15 +33,23 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command()(accept_loss)
+app.command()(compare)
 app.command("import")(import_)
 app.command()(lint)
+app.command()(load)
 app.command()(losses)
 app.command()(new)
+app.command()(quarantine)
+app.command()(read)
+app.command()(rebuild)
+app.command()(reconcile)
 app.command()(register)
 app.command()(replay)
 app.command()(stubs)
 app.command()(upkeep)
 app.command()(verify)
+app.command()(where)
+app.add_typer(warehouse, name="warehouse")
 
 
 def main() -> None:

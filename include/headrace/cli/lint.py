@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from headrace import feed, layout
+from headrace import feed, layout, warehouse
 from headrace.errors import RegistryError, SettingsError
 from headrace.fault import Fault, Severity
 from headrace.registry.compatibility import Level
@@ -53,7 +53,7 @@ def lint(  # noqa: PLR0917 - typer calls it by names
     from headrace import lint as library
 
     paths = [path for given in files or [Settings().schemas] for path in _feed_files(given)]
-    faults = library.lint(paths)
+    faults = library.lint(paths, warehouses=_warehouses())
     if against_git:
         faults += _since_revision(paths, against_git, level=level)
     if against_registry:
@@ -71,6 +71,12 @@ def _feed_files(given: Path) -> list[Path]:
     if not given.exists():
         raise typer.BadParameter(f"{given} is not there. Name files or a folder, or set HEADRACE_SCHEMAS.")
     return feed.files(given) if given.is_dir() else [given]
+
+
+def _warehouses() -> set[str] | None:
+    """Those that are declared; None where there is no folder of them, as in a repository of feed files alone."""
+    folder = Settings().warehouses
+    return {path.stem for path in warehouse.files(folder)} if folder.is_dir() else None
 
 
 def _since_revision(paths: Sequence[Path], revision: str, *, level: Level) -> Iterator[Fault]:

@@ -1,9 +1,8 @@
-"""`headrace upkeep`: what lies in an archive's folders and belongs to nothing."""
+"""`headrace upkeep`: a feed's tables kept small and quick, and nothing left over in their folders."""
 
 import contextlib
 import json
 import sys
-from dataclasses import asdict
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated
 
@@ -25,16 +24,18 @@ def upkeep(
     older_than: Annotated[
         str | None, typer.Option(help="Spare orphans that are younger, such as 7d; more than the longest run takes.")
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would be removed.")] = False,
-    json_: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would be done.")] = False,
+    json_: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
-    """Remove a feed's orphans: files of extracts and imports that were killed or came second.
+    """Keep a feed's tables: compact, expire, and remove what belongs to nothing.
 
-    An orphan is named by no snapshot, was there before a fence (an empty commit,
-    after which no earlier plan can land) and is older than all tries of a run
-    together, by S3's own clock. An extract that runs meanwhile starts over, and
-    only if there is something to remove. What an import staged and no manifest
-    names goes after seven days. Running it again is safe.
+    Small files of clean and quarantine become few, small manifests too.
+    Snapshots expire by the feed's retention, branches of dead runs are dropped,
+    and so are archived and quarantined records past a retention that the feed
+    declares. Orphans are files that no snapshot names and no run can commit any
+    more: they are older than all tries of a run together, by S3's own clock.
+    It takes turns with the feed's runs: what it cannot do now is told, and left
+    for the next time. Running it again is safe.
 
     \b
     Exit code 0: done. 1: a server does not answer, or refuses. 2: a wrong option.
@@ -44,11 +45,10 @@ def upkeep(
     age = _age(declared, older_than)
     # Airflow logs to standard output, which belongs to our own answer.
     with contextlib.redirect_stdout(sys.stderr):
-        from headrace.airflow import connections
-        from headrace.stages import upkeep
+        from headrace.airflow import upkeep
 
-        done = upkeep.upkeep(declared, lake=connections.lake(Settings()), older_than=age, dry_run=dry_run)
-    print(json.dumps(_as_json(done, dry_run=dry_run))) if json_ else _show(done, dry_run=dry_run)
+        done = upkeep.keep(declared, older_than=age, dry_run=dry_run)
+    print(json.dumps({**upkeep.told(done), "dry_run": dry_run})) if json_ else _show(done, dry_run=dry_run)
 
 
 def _age(feed: Feed, older_than: str | None) -> timedelta | None:
@@ -70,17 +70,18 @@ def _age(feed: Feed, older_than: str | None) -> timedelta | None:
     return age
 
 
-def _as_json(done: "Upkeep", *, dry_run: bool) -> dict[str, object]:
-    return {**asdict(done), "older_than": done.older_than.total_seconds(), "dry_run": dry_run}
-
-
 def _show(done: "Upkeep", *, dry_run: bool) -> None:
     console = Console(soft_wrap=True, highlight=False)
-    table = Table("", "would be removed" if dry_run else "removed", "bytes", "too young", "not ours", box=None)
-    for each in done.swept:
-        table.add_row(each.kind, str(each.removed), f"{each.bytes:,}", str(each.young), str(each.unknown))
-    if done.swept:
-        console.print(table)
+    for kept in done.tables:
+        console.print(str(kept), markup=False)
+    orphans = Table("orphans", "would be removed" if dry_run else "removed", "bytes", "too young", "not ours", box=None)
+    every = [(f"{kept.table}: ", each) for kept in done.tables for each in kept.swept]
+    for where, each in (*every, ("", done.imports)):
+        figures = (each.removed, each.bytes, each.young, each.unknown)
+        if any(figures):
+            orphans.add_row(where + each.kind, *map(_number, figures))
+    if orphans.rows:
+        console.print(orphans)
     for key in (key for each in done.swept for key in each.first):
         console.print(key, markup=False)
     verb = "would remove" if dry_run else "removed"
@@ -88,3 +89,7 @@ def _show(done: "Upkeep", *, dry_run: bool) -> None:
         f"feed {done.feed}: {verb} {done.removed} objects, {done.bytes:,} bytes, older than {done.older_than}",
         markup=False,
     )
+
+
+def _number(value: int) -> str:
+    return f"{value:,}"

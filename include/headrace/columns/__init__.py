@@ -7,14 +7,14 @@ from typing import Any
 from pyiceberg.types import IcebergType
 
 from headrace.columns import avro, json_schema
-from headrace.columns.field_type import FieldType
+from headrace.columns.field_type import FieldType, Whole
 from headrace.columns.texts import JsonText, TimeText
 from headrace.columns.unfit import Unfit
 from headrace.errors import FeedError
 from headrace.fault import Fault
 from headrace.feed import ATTRIBUTES, Feed, SchemaType
 
-__all__ = ["Column", "JsonText", "TimeText", "columns", "field_types"]
+__all__ = ["Column", "JsonText", "TimeText", "Whole", "columns", "field_types"]
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,8 @@ class Column:
     required: bool
     doc: str | None = None
     pii: str | None = None
+    aliases: tuple[str, ...] = ()
+    """The names that it had in earlier versions."""
 
 
 def columns(feed: Feed) -> list[Column]:
@@ -50,8 +52,8 @@ def _read(schema_type: SchemaType, schema: Mapping[str, Any]) -> tuple[list[Fiel
     return (avro if schema_type == "AVRO" else json_schema).fields(schema, unfit), unfit
 
 
-def _noted(note: Any) -> tuple[str | None, str | None]:
-    return (note.doc, note.pii) if note else (None, None)
+def _noted(note: Any) -> tuple[str | None, str | None, tuple[str, ...]]:
+    return (note.doc, note.pii, note.aliases) if note else (None, None, ())
 
 
 def _fault(feed: Feed, unfit: Unfit) -> Fault:

@@ -21,7 +21,7 @@ from pyiceberg.types import (
 )
 
 from headrace.columns.avro_names import resolved
-from headrace.columns.field_type import FieldType, alike, list_of, map_of, struct
+from headrace.columns.field_type import FieldType, alike, list_of, map_of, struct, whole
 from headrace.columns.texts import TimeText
 from headrace.columns.unfit import Unfit
 
@@ -53,7 +53,7 @@ LOGICALS: Mapping[tuple[str, str], IcebergType] = {
 }
 NANOS = ("timestamp-nanos", "local-timestamp-nanos")
 SIZES = {"uuid": 16, "duration": 12}
-DURATION = struct(FieldType(part, LongType(), required=True) for part in ("months", "days", "millis"))
+DURATION = whole(FieldType(part, LongType(), required=True) for part in ("months", "days", "millis"))
 
 # What Spark reads as one wider number, instead of as a choice.
 WIDENED: Mapping[frozenset[str], IcebergType] = {
@@ -75,12 +75,17 @@ def _fields(record: Mapping[str, Any], path: str, unfit: list[Unfit]) -> list[Fi
         FieldType(
             field["name"],
             iceberg(field["type"], f"{path}{field['name']}", unfit),
-            required=not any(member["type"] == "null" for member in members(field["type"])),
+            required=not any(member["type"] == "null" for member in members(field["type"])) and not _emptied(field),
             doc=field.get("doc"),
             cut=any(logical(member) in NANOS for member in members(field["type"])),
         )
         for field in record["fields"]
     ]
+
+
+def _emptied(field: Mapping[str, Any]) -> bool:
+    """Whether a record written without the field has null there, though its default says otherwise (avro_past)."""
+    return field.get("default") is not None and not iceberg(field["type"], "", []).is_primitive
 
 
 def members(type_: Any) -> list[Mapping[str, Any]]:
@@ -146,7 +151,7 @@ def _union(type_: list[Any], path: str, unfit: list[Unfit]) -> IcebergType:
     for name in alike(names):
         message = f'is a union with two members called "{name}", whatever their namespaces and capitals.'
         unfit.append(Unfit(path, message, "Rename one of the two types.", name))
-    return struct(
+    return whole(
         FieldType(name, iceberg(member, f"{path}.{name}", unfit), required=False)
         for name, member in zip(names, chosen, strict=True)
     )

@@ -76,16 +76,18 @@ def _named(type_: Mapping[str, Any], place: Place, unfit: list[Unfit]) -> Any:
     before, _, short = str(type_.get("name", "")).rpartition(".")
     namespace = before or type_.get("namespace", place.namespace) or ""
     full = f"{namespace}.{short}" if namespace else short
+    # A reference may stand where another namespace rules.
+    whole = {**type_, "name": short, "namespace": namespace}
     if type_["type"] not in RECORDS:
-        place.known[full] = type_
-        return type_
+        place.known[full] = whole
+        return whole
     within = replace(place, namespace=namespace, inside=(*place.inside, full))
     dot = f"{place.path}." if place.path else ""
     fields = [
         {**each, "type": _resolve(each.get("type"), within.at(f"{dot}{each['name']}"), unfit)}
         for each in type_.get("fields", ())
     ]
-    place.known[full] = {**type_, "fields": fields}
+    place.known[full] = {**whole, "fields": fields}
     return place.known[full]
 
 

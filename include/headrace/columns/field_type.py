@@ -6,6 +6,10 @@ from dataclasses import dataclass
 from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StringType, StructType
 
 
+class Whole(StructType):
+    """A struct that is one value, such as the chosen member of a union: its members say nothing apart."""
+
+
 @dataclass(frozen=True)
 class FieldType:
     """A field's Iceberg type, and whether it refuses null."""
@@ -22,6 +26,10 @@ class FieldType:
 # nested may be null: a reader's new field is absent in older records, and Spark promises nothing about elements.
 def struct(fields: Iterable[FieldType]) -> StructType:
     return StructType(*(NestedField(0, field.name, field.type, required=False, doc=field.doc) for field in fields))
+
+
+def whole(fields: Iterable[FieldType]) -> Whole:
+    return Whole(*struct(fields).fields)
 
 
 def list_of(element: IcebergType) -> ListType:

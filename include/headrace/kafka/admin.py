@@ -1,7 +1,7 @@
 """A broker's administration that says why it gets no answer, and does not wait where no waiting helps."""
 
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from typing import Any, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
@@ -28,8 +28,8 @@ class Admin(AdminClient):
 
     def answer(self, asked: "Future[T]") -> T:
         """What the broker says; raises KafkaException with the true reason where it says nothing."""
-        while not asked.done():
-            self.poll(POLL_S)
+        while not wait([asked], POLL_S).done:
+            self.poll(0)
             if final := next((error for error in self._heard if error.code() in FINAL), None):
                 raise KafkaException(final)
         try:

@@ -154,7 +154,7 @@ class Delivery:
             else:
                 return found
 
-    def send(self, messages: Sequence[Outgoing], *, reached: int, lane: int = 0) -> None:
+    def send(self, messages: Sequence[Outgoing], *, reached: int, lane: Lane = 0) -> None:
         """Publish the messages and the number that they reach, both or neither, not faster than the rate allows."""
         self.renew()
         # Before the transaction: an open one holds up everybody who reads committed records.

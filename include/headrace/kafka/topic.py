@@ -148,6 +148,7 @@ def ensure_all(config: Config, feeds: Sequence[Feed]) -> dict[str, Ensured]:
     missing = [feed for name, feed in by_topic.items() if name not in shapes and name not in refusals]
     created, not_created = _create_all(admin, missing)
     refusals |= not_created
+    _await_known(admin, created)
     return {
         feed.name: Ensured(
             feed.topic,
@@ -191,6 +192,18 @@ def _create_all(admin: Admin, feeds: Iterable[Feed]) -> tuple[set[str], dict[str
         exists = KafkaError.TOPIC_ALREADY_EXISTS
         refusals |= _refusals({name: error for name, error in failed.items() if error.code() != exists})
     return created, refusals
+
+
+def _await_known(admin: Admin, created: Iterable[str]) -> None:
+    """Wait until the broker tells of what its controller has made: whoever registers next is told of drift, too."""
+    unknown, deadline = sorted(created), time.monotonic() + TIMEOUT_S
+    while unknown and time.monotonic() < deadline:
+        failed: dict[str, KafkaError] = {}
+        for names in _calls(unknown):
+            failed |= _answers(admin, admin.describe_topics(TopicCollection(names), request_timeout=TIMEOUT_S))[1]
+        unknown = sorted(name for name, error in failed.items() if error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART)
+        if unknown:
+            admin.poll(UNSETTLED_S)
 
 
 def _answers(admin: Admin, asked: Mapping[str, Future[T]]) -> tuple[dict[str, T], dict[str, KafkaError]]:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from headrace import feed as feeds
 from headrace import fixed, layout
-from headrace.declaration import Correctness, Merge, Partition, Warehouse
+from headrace.declaration import Correctness, Merge, Partition, Sharing
 from headrace.errors import FeedError
 from headrace.fault import Fault
 from headrace.feed import ATTRIBUTES, ENDINGS, Feed, SchemaType
@@ -34,7 +34,7 @@ class Tables(BaseModel):
     quarantine: str
 
 
-class Place(Warehouse):
+class Place(Sharing):
     """What one warehouse gets, and where it lies."""
 
     table: str

@@ -1,6 +1,6 @@
 """The registry's memory in Postgres: one writer at a time, any number of readers."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -15,6 +15,7 @@ from headrace.registry.registered import Registered, Which
 from headrace.registry.schema import SchemaText
 from headrace.registry.subject import ANY_CONTEXT
 from headrace.registry.tables import Tables
+from headrace.registry.writers import Writers
 
 __all__ = ["Registered", "Store"]
 
@@ -83,7 +84,13 @@ class Store:
         with self.reading() as tables:
             return tables.declaring()
 
-    def writers(self, subject: str) -> Mapping[int, str]:
-        """Every schema that a record may have been written with, by id, each standing alone; deleted versions too."""
+    def writers(self, subject: str) -> Writers:
+        """Every schema that a record may have been written with, each standing alone; deleted versions too."""
         with self.reading() as tables:
-            return {version.id: standalone(tables, version) for version in tables.history(subject)}
+            every = tables.history(subject)
+            return Writers(
+                {each.id: standalone(tables, each) for each in every},
+                guids={each.guid.hex.upper(): each.id for each in every},
+                versions={each.version: each.id for each in every},
+                latest=next((each.id for each in reversed(every) if not each.is_deleted), None),
+            )

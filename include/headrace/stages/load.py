@@ -2,98 +2,103 @@
 
 import hashlib
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
 
-import pyarrow as pa
 from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Operation, Snapshot
 
 from headrace import away, heads, layout
-from headrace.clean import FROM_OFFSET, FROM_PARTITION, HIDDEN_ROW
+from headrace.clean import CHANGED
 from headrace.feed import Feed
-from headrace.heads import Heads
-from headrace.lake import Lake, ancestors, heads_at
+from headrace.lake import Lake, ancestors
 from headrace.masks import MaskKey
-from headrace.share import EVERY_ROW, Share, rows, share
-from headrace.stages.transform import originals
-from headrace.warehouses.postgres import Load, PostgresWarehouse
+from headrace.share import EVERY_ROW, VISIBLE, Share, rows, share_of
+from headrace.stages.transform import REBUILT
+from headrace.warehouses.load import Counts, Load, Way
+from headrace.warehouses.postgres import PostgresWarehouse
+
+NONE = Counts()
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """What one load did."""
+    """What one load did; `way` is None where there was nothing to do."""
 
     snapshot: int | None
-    staged: int
-    whole: bool
+    staged: int = 0
+    way: Way | None = None
+    counts: Counts = NONE
+
+    @property
+    def whole(self) -> bool:
+        """Whether every row was looked at, not only those that have changed."""
+        return self.way in ("anew", "whole")
 
 
 @away.tells
-def load(feed: Feed, *, lake: Lake, warehouse: PostgresWarehouse, mask_key: MaskKey) -> Loaded:
-    """Merge the rows that changed since the snapshot that the warehouse records, or all where that cannot be told."""
-    shared = share(feed, warehouse.name)
-    warehouse.prepare()
-    with warehouse.transaction() as session:
-        last = session.locked(feed.name)
+def load(feed: Feed, *, lake: Lake, warehouse: PostgresWarehouse, mask_key: MaskKey, anew: bool = False) -> Loaded:
+    """Merge the rows that changed since the snapshot that the warehouse records, or all where that cannot be told.
+
+    A table that is new, or has another key, is filled aside and switched to; so is one that is asked for `anew`.
+    """
+    with warehouse.loading(feed.name) as session:
+        last = session.loaded()
         # Read main only under the lock: a load that waited must never take the table back.
         table = lake.find(layout.clean_table(feed.name))
         snapshot = table.current_snapshot() if table else None
         if table is None or snapshot is None:
-            return Loaded(None, 0, whole=False)
-        current = Load(snapshot.snapshot_id, contract(shared, mask_key))
-        if last == current:
-            return Loaded(current.snapshot, 0, whole=False)
+            return Loaded(None)
+        shared = share_of(feed, warehouse.name, table)
+        published = datetime.fromtimestamp(snapshot.timestamp_ms / 1000, UTC)
+        current = Load(snapshot.snapshot_id, contract(shared, mask_key, table.schema().schema_id), published)
+        if last == current and not anew:
+            return Loaded(current.snapshot)
+        wanted = partial(rows, table, shared, snapshot=snapshot.snapshot_id, mask_key=mask_key)
         since = changed_since(table, last, current=current)
-        if last.contract != current.contract:
-            session.define(shared)
-        batches = rows(table, shared, snapshot=snapshot.snapshot_id, where=since or EVERY_ROW, mask_key=mask_key)
-        staged = session.stage(shared.schema.append(pa.field(HIDDEN_ROW, pa.bool_())), batches)
-        if since is None:
-            session.remove_unstaged(shared)
-        session.merge(shared)
-        session.record(feed.name, current)
-        return Loaded(current.snapshot, staged, whole=since is None)
+        way: Way
+        if anew or not session.keeps(shared, last):
+            way, staged = "anew", 0
+            counts = session.fill(shared, (batch.select(shared.names) for batch in wanted(where=VISIBLE)))
+        else:
+            way = "changes" if since else "whole"
+            if last.contract != current.contract:
+                session.define(shared)
+            staged = session.stage(shared, wanted(where=since or EVERY_ROW))
+            counts = session.merge(shared, whole=since is None)
+        session.record(shared, current, way, counts)
+        return Loaded(current.snapshot, staged or counts.inserted, way, counts)
 
 
-def contract(share: Share, mask_key: MaskKey) -> str:
-    """A digest of all that shapes the table besides the snapshot: columns, docs, masks and the mask's key."""
+def contract(share: Share, mask_key: MaskKey, schema: int) -> str:
+    """A digest of all that shapes the table besides the snapshot: columns, docs, masks and the mask's key.
+
+    The clean table's `schema` is part of it: its defaults fill columns of rows that nothing has changed.
+    """
     key = hashlib.sha256(b"headrace.contract" + mask_key).hexdigest()
     docs = [share.doc, *(column.doc for column in share.columns)]
     types = [f"{name} {type_!r}" for name, type_ in share.types.items()]
-    shape = [types, sorted(share.masks.items()), share.key, docs, key if share.masks else ""]
+    shape = [types, sorted(share.masks.items()), share.key, docs, share.indexes, key if share.masks else "", schema]
     return hashlib.sha256(json.dumps(shape).encode()).hexdigest()
 
 
 def changed_since(table: Table, last: Load, *, current: Load) -> str | None:
-    """The rows that came after the last load; None when only a compare of everything can tell."""
+    """The rows whose change the last load did not see; None when only a compare of everything can tell."""
     if last.snapshot is None or last.contract != current.contract:
         return None
-    if not _only_merges(table, last.snapshot, current.snapshot):
-        return None
-    after = past(heads_at(table, last.snapshot), heads_at(table, current.snapshot))
-    return " or ".join([after, *_replayed(table, last.snapshot, current.snapshot)])
+    for snapshot in ancestors(table, current.snapshot):
+        if snapshot.snapshot_id == last.snapshot:
+            return f"{CHANGED} > {snapshot.sequence_number}"
+        if not _is_numbered(snapshot):
+            return None
+    return None
 
 
-def _replayed(table: Table, last: int, current: int | None) -> Iterator[str]:
-    """The rows that replayed records may have made meanwhile, which lie where the originals do."""
-    for snapshot in ancestors(table, current):
-        if snapshot.snapshot_id == last:
-            return
-        for number, (first, next_) in originals(snapshot).items():
-            yield f"({FROM_PARTITION} = {number} and {FROM_OFFSET} >= {first} and {FROM_OFFSET} < {next_})"
-
-
-def _only_merges(table: Table, last: int, current: int | None) -> bool:
-    """Whether every snapshot after the last one is a merge of new records, whose rows their offsets tell."""
-    for snapshot in ancestors(table, current):
-        if snapshot.snapshot_id == last:
-            return True
-        if heads.PROPERTY not in snapshot.summary.additional_properties:
-            return False
-    return False
-
-
-def past(before: Heads, now: Heads) -> str:
-    """The rows made by records from one heads on, as a filter; offset statistics leave out files that hold none."""
-    spans = [f"({FROM_PARTITION} = {number} and {FROM_OFFSET} >= {before.of(number)})" for number in now.next]
-    return " or ".join(spans)
+def _is_numbered(snapshot: Snapshot) -> bool:
+    """Whether every row that a snapshot changed, and none else, has a number of its own or stayed as it was."""
+    summary = snapshot.summary
+    if summary is None or REBUILT in summary.additional_properties:
+        return False
+    # Who compacts rewrites files and no row; who edits the table by hand leaves no heads.
+    return summary.operation is Operation.REPLACE or heads.PROPERTY in summary.additional_properties

@@ -2,15 +2,16 @@
 
 from collections.abc import Iterable
 
-from headrace import away, layout
+from headrace import away, layout, quarantine
 from headrace.feed import Feed
 from headrace.heads import Heads
 from headrace.lake import Lake, heads_of
 from headrace.masks import MaskKey
-from headrace.share import share
+from headrace.share import share_of
 from headrace.stages.load import contract
 from headrace.stages.transform import missing
-from headrace.warehouses.postgres import Load, PostgresWarehouse
+from headrace.warehouses.load import Load
+from headrace.warehouses.postgres import PostgresWarehouse
 
 
 @away.tells
@@ -23,9 +24,12 @@ def is_behind(feed: Feed, *, lake: Lake, warehouses: Iterable[PostgresWarehouse]
         return True
     if clean is None:
         return False
+    rejected = lake.find(layout.quarantine_table(feed.name))
+    if rejected is not None and quarantine.released(rejected):
+        return True
     snapshot = clean.current_snapshot()
-    current = snapshot.snapshot_id if snapshot else None
+    current, schema = snapshot.snapshot_id if snapshot else None, clean.schema().schema_id
     return any(
-        warehouse.holds(feed.name) != Load(current, contract(share(feed, warehouse.name), mask_key))
+        warehouse.holds(feed.name) != Load(current, contract(share_of(feed, warehouse.name, clean), mask_key, schema))
         for warehouse in warehouses
     )

@@ -1,131 +1,104 @@
 """Reconcile: prove that a warehouse holds exactly the clean table's rows: their count, their sums, every row's hash."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
 
-import duckdb
 import pyarrow as pa
-from psycopg import sql
+import pyarrow.compute as pc
 
 from headrace import away, layout
+from headrace.clean import HIDDEN_ROW
 from headrace.errors import ReconcileError
 from headrace.feed import Feed
 from headrace.lake import Lake
 from headrace.masks import MaskKey
-from headrace.share import VISIBLE, Share, rows, share
+from headrace.reckoning import Figures, Shape, Verdict, reckon
+from headrace.reconciliation import Scope
+from headrace.share import VISIBLE, Share, rows, share_of
+from headrace.stages.load import changed_since
 from headrace.warehouses.postgres import PostgresWarehouse
 
-LISTED = 20
-SIDES = (("clean", "warehouse"), ("warehouse", "clean"))
-CHECKSUM = sql.SQL("coalesce(sum(hash({})::hugeint), 0)")
-
-
-@dataclass(frozen=True)
-class Figures:
-    """What is compared of a store: three depths, each finer than the one before."""
-
-    count: int
-    sums: Mapping[str, str | None]
-    checksum: int
+KEYS_TOLD, PARTITIONS_TOLD = 20, 10
+"""So many stand in an error; the result has more."""
 
 
 @dataclass(frozen=True)
 class Reconciled:
-    """A warehouse that agrees with the clean table at a snapshot."""
+    """How a warehouse compares with the clean table at a snapshot."""
 
-    snapshot: int | None
-    figures: Figures
+    warehouse: str
+    snapshot: int
+    scope: Scope
+    verdict: Verdict
+    share: Share = field(repr=False)
+
+    @property
+    def figures(self) -> Figures:
+        return self.verdict.found
 
 
 @away.tells
-def reconcile(feed: Feed, *, lake: Lake, warehouse: PostgresWarehouse, mask_key: MaskKey) -> Reconciled:
-    """Compare the warehouse with the clean table at the very snapshot that it records; raises when they differ."""
-    shared = share(feed, warehouse.name)
-    sums = [name for name in feed.declaration.correctness.sum if name in shared.names and name not in shared.masks]
-    with warehouse.reading() as session, closing(duckdb.connect()) as engine:
-        snapshot = session.loaded(feed.name).snapshot
+def reconcile(
+    feed: Feed, *, lake: Lake, warehouse: PostgresWarehouse, mask_key: MaskKey, full: bool = False
+) -> Reconciled:
+    """Compare the warehouse with the clean table at the very snapshot that it records."""
+    with warehouse.reading(feed.name) as session:
+        loaded, seen = session.loaded(), session.reconciled()
         table = lake.find(layout.clean_table(feed.name))
-        if table is None or snapshot is None:
+        if table is None or loaded.snapshot is None:
             raise ReconcileError(f"{warehouse.name}.{feed.name}: nothing was loaded yet. Clear the run's load task.")
-        visible = rows(table, shared, snapshot=snapshot, where=VISIBLE, mask_key=mask_key)
-        keep(engine, "clean", shared, batches=(batch.select(shared.names) for batch in visible))
-        keep(engine, "warehouse", shared, batches=same_types(session.rows(shared), shared.schema))
-        expected, found = (measure(engine, side, sums=sums, names=shared.names) for side in ("clean", "warehouse"))
-        if expected != found:
-            raise ReconcileError(_tell(engine, shared, expected=expected, found=found))
-    return Reconciled(snapshot, found)
+        shared = share_of(feed, warehouse.name, table)
+        since = None if full else changed_since(table, seen, current=loaded)
+        asked = partial(rows, table, shared, snapshot=loaded.snapshot, mask_key=mask_key)
+        if since:
+            # A deleted row is one of them: its key is looked for, and must not be found.
+            session.look_for(shared, (batch.select(shared.key) for batch in asked(where=since)))
+        verdict = reckon(
+            shape(feed, shared),
+            expected=lambda: _visible(asked(where=since or VISIBLE), shared),
+            found=lambda: session.rows(shared, looked_for=since is not None),
+        )
+    if verdict.agrees:
+        warehouse.note_reconciled(feed.name, loaded)
+    return Reconciled(warehouse.name, loaded.snapshot, "changes" if since else "whole", verdict, shared)
 
 
-def same_types(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """A warehouse's batches in the clean side's types, so that one engine hashes equal values equally."""
+def _visible(batches: Iterator[pa.RecordBatch], share: Share) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        yield pa.RecordBatch.from_arrays(
-            [_storage(column).cast(field.type) for column, field in zip(batch.columns, schema, strict=True)],
-            schema=schema,
+        yield batch.filter(pc.invert(batch.column(HIDDEN_ROW))).select(share.names)
+
+
+def shape(feed: Feed, share: Share) -> Shape:
+    """What is compared: sums of columns that are shared as they are, by partitions where their field is."""
+    plain = [name for name in share.names if name not in share.masks]
+    partition = feed.declaration.partition
+    return Shape(
+        share.schema,
+        share.key,
+        tuple(name for name in feed.declaration.correctness.sum if name in plain),
+        partition if partition and partition.field in plain else None,
+    )
+
+
+def judge(done: Reconciled) -> None:
+    """Raise where the two disagree, with what differs, where, and in which rows."""
+    if not done.verdict.agrees:
+        raise ReconcileError(
+            f"{done.warehouse}.{done.share.feed} does not agree with clean: {told(done.verdict, done.share)}. "
+            f"Clear the run's load task; if they still differ, somebody else writes to the table."
         )
 
 
-def _storage(column: pa.Array) -> pa.Array:
-    """Postgres numerics arrive as an opaque type over their text."""
-    return column.storage if isinstance(column, pa.ExtensionArray) else column
-
-
-def keep(engine: duckdb.DuckDBPyConnection, side: str, share: Share, *, batches: Iterator[pa.RecordBatch]) -> None:
-    """Stream one side into the engine."""
-    engine.register("source", pa.RecordBatchReader.from_batches(share.schema, batches))
-    engine.execute(sql.SQL("create table {} as from source").format(sql.Identifier(side)).as_string())
-    engine.unregister("source")
-
-
-def measure(engine: duckdb.DuckDBPyConnection, side: str, *, sums: list[str], names: list[str]) -> Figures:
-    """Count, sums and an order-free checksum over every row; a sum, not an xor, so that doubled rows show."""
-    # Floating-point sums depend on the order of rows, and NaN differs from itself: sort, and compare as text.
-    totals = [sql.SQL("sum({0} order by {0})::varchar").format(sql.Identifier(name)) for name in sums]
-    query = sql.SQL("select {} from {}").format(
-        sql.SQL(", ").join([sql.SQL("count(*)"), CHECKSUM.format(_names(names)), *totals]), sql.Identifier(side)
-    )
-    row = engine.execute(query.as_string()).fetchone()
-    assert row is not None, "an aggregate without groups gives one row"
-    return Figures(row[0], dict(zip(sums, row[2:], strict=True)), row[1])
-
-
-def _names(names: Sequence[str]) -> sql.Composed:
-    return sql.SQL(", ").join(sql.Identifier(name) for name in names)
-
-
-def _tell(engine: duckdb.DuckDBPyConnection, share: Share, *, expected: Figures, found: Figures) -> str:
-    """How far the two are apart, and where."""
-    return (
-        f"{share.warehouse}.{share.feed} does not agree with clean: {found.count} rows of {expected.count}; "
-        f"{_tell_sums(expected, found)}{_tell_keys(engine, share)}. "
-        f"Clear the run's load task; if they still differ, somebody else writes to the table."
-    )
-
-
-def _tell_keys(engine: duckdb.DuckDBPyConnection, share: Share) -> str:
-    """The keys that differ; of values only these, and not even these where they are personal."""
-    missing, surplus = (_keys(engine, share, left=left, right=right) for left, right in SIDES)
-    altered = set(missing) & set(surplus)
-    kinds = {
-        "altered": sorted(altered),
-        "lost": [key for key in missing if key not in altered],
-        "surplus": [key for key in surplus if key not in altered],
-    }
-    personal = any(column.pii for column in share.columns if column.name in share.key)
-    return "; ".join(
-        f"{kind} {len(keys)}" + ("" if personal else f": {', '.join(keys[:LISTED])}")
-        for kind, keys in kinds.items()
-        if keys
-    )
-
-
-def _keys(engine: duckdb.DuckDBPyConnection, share: Share, *, left: str, right: str) -> list[str]:
-    query = sql.SQL("select concat_ws('/', {}) from (from {} except all from {}) order by 1").format(
-        _names(share.key), sql.Identifier(left), sql.Identifier(right)
-    )
-    return [key for (key,) in engine.execute(query.as_string()).fetchall()]
-
-
-def _tell_sums(expected: Figures, found: Figures) -> str:
-    return "".join(f"sum of {name} {found.sums[name]} of {total}; " for name, total in expected.sums.items())
+def told(verdict: Verdict, share: Share) -> str:
+    """How far the two are apart, and where; of values only keys, and not even these where they are personal."""
+    parts = [f"{verdict.found.rows} rows of {verdict.expected.rows}"]
+    parts += [f"sum of {name} {verdict.found.sums[name]} of {total}" for name, total in verdict.expected.sums.items()]
+    if verdict.partitions:
+        parts.append(f"in {', '.join(verdict.partitions[:PARTITIONS_TOLD])}")
+    for kind, keys in verdict.keys.items():
+        listed = "" if share.has_personal_key else f": {', '.join(keys.listed[:KEYS_TOLD])}"
+        parts.append(f"{kind} {keys.count}{listed}")
+    if verdict.columns:
+        parts.append(f"in columns {', '.join(verdict.columns)}")
+    return "; ".join(parts)

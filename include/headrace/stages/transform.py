@@ -8,30 +8,39 @@ from collections.abc import Iterable, Mapping
 
 from pydantic import BaseModel, ConfigDict, Field
 from pyiceberg.table import Table
-from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.types import (
+    BooleanType,
+    DecimalType,
+    DoubleType,
+    FloatType,
     IcebergType,
+    IntegerType,
     ListType,
     LongType,
     MapType,
+    StringType,
     StructType,
     TimestampType,
     TimestamptzType,
     UUIDType,
 )
 
-from headrace import away, clean, layout, quarantine
-from headrace.columns import columns
-from headrace.declaration import Delete, Merge
-from headrace.errors import RegistryError
+from headrace import away, clean, effort, layout, quarantine
+from headrace.columns import field_types, union
+from headrace.declaration import Check, Delete, Drain, Merge, Partition, Quarantine, Version
+from headrace.errors import RebuildNeeded, RegistryError
 from headrace.feed import Feed, SchemaType
 from headrace.heads import Heads
-from headrace.lake import Lake, heads_of
+from headrace.lake import Lake, heads_of, noted
 from headrace.layout import Identifier
 from headrace.provenance import SigningKey
+from headrace.registry.writers import Writers
 
-REPLAYED = "headrace.replayed"
-"""The key in a snapshot summary: the spans of the originals of the replayed records that a run merged."""
+REBUILT = "headrace.rebuilt"
+"""The key in the summary of a snapshot whose rows were made anew, so that any of them may have changed."""
+
+Spans = dict[int, tuple[int, int]]
+"""By partition, offsets from the first up to, and without, the next."""
 
 
 class TransformPlan(BaseModel):
@@ -42,75 +51,204 @@ class TransformPlan(BaseModel):
     feed: str
     schema_type: SchemaType
     reader: str
+    """The feed's schema, with the fields that it dropped and the clean table still has."""
+    own: str | None = None
+    """In JSON the feed's schema without them: a dropped field counts only in records whose version has it."""
     writers: dict[int, str]
     drained: dict[int, str] = {}
     """The writers of the drained topic's records, which are those of partitions below zero."""
+    guids: dict[str, int] = {}
+    """The ids of all these schemas by guid, as a record's header may name them: in hex, in capitals."""
+    unframed: int | None = None
+    drained_unframed: int | None = None
+    """The ids by which values are read that name no schema, in the feed's own topic and in the drained one."""
+    aliases: dict[str, list[str]] = {}
+    """The names that the key's fields had in earlier versions, by which older tombstones may tell them."""
     renames: dict[str, str] = {}
     """What drained records call a field: new name to old name."""
     columns: dict[str, str]
+    numbers: dict[str, int] = {}
+    """The clean table's own numbers of these columns."""
+    defaults: dict[str, str] = {}
+    """What rows hold in columns that were added after them."""
     dropped: dict[str, str] = {}
     """Columns of the clean table that the feed no longer has; new rows have nulls there."""
     key: list[str]
     order: list[str]
     merge: Merge
     delete: Delete | None = None
-    immutable_partition: str | None
+    leaves: dict[int, list[str]] = {}
+    """Where a patch may set a value, by the number of the clean table's column: the path of names to it."""
+    checks: list[Check] = []
+    """What each record must meet by itself, or is rejected."""
+    limit: Quarantine = Quarantine()
+    partition: Partition | None = None
     archive: str
     archive_snapshot: int
-    spans: dict[int, tuple[int, int]]
+    spans: Spans
+    """What the clean table lacks."""
+    released: Spans = {}
+    """Where the records lie that are to be judged again."""
+    window: tuple[int, int] | None = None
+    """Kafka timestamps, in milliseconds, of the records that are all judged again."""
+    anew: bool = False
+    """Whether the table is made from nothing but the archive."""
     clean: str
     base: int
+    change: int
+    """The number of this change; every row that readers will see otherwise than before gets it."""
+    bytes: int = 0
+    """How large the table's files are."""
     branch: str
     quarantine: str
+    quarantine_snapshot: int | None = None
     heads: str
+    rules: str = ""
+    """By which the rows are made, noted with them."""
+    small: bool = False
+    """Whether so little is read that its queries are not worth compiling."""
     signing: list[str] = Field(default=[], repr=False)
     """The keys whose signatures are believed, as hex. A secret: a plan is never logged."""
 
 
 @away.tells
 def plan(
-    feed: Feed, *, lake: Lake, writers: Mapping[int, str], drained: Mapping[int, str], signing: SigningKey, run: str
+    feed: Feed,
+    *,
+    lake: Lake,
+    writers: Mapping[int, str],
+    drained: Mapping[int, str],
+    signing: SigningKey,
+    run: str,
+    window: tuple[int, int] | None = None,
+    anew: bool = False,
 ) -> TransformPlan | None:
-    """What the clean table lacks of the archive; None when it lacks nothing.
+    """What the clean table lacks of the archive, or what is to be judged again; None when there is neither.
 
     `writers` are the schemas of the feed's own subject, `drained` those of the subject of the topic that it drains.
+    A `window` of Kafka timestamps asks for its records once more, and for nothing new. `anew` asks for all of them.
     """
     archive = lake.find(layout.archive_table(feed.name))
     snapshot = archive.current_snapshot() if archive else None
     if archive is None or snapshot is None:
         return None
-    target = clean.clean_of(feed, lake)
-    quarantine.quarantine_of(feed, lake)
-    archived, reached = heads_of(archive), heads_of(target)
-    spans, base = missing(archived, reached), target.current_snapshot()
-    if not spans or base is None:
+    target, rejected = clean.clean_of(feed, lake), quarantine.quarantine_of(feed, lake)
+    rules = clean.rules(feed, target.schema())
+    if anew:
+        clean.arrange(target, feed)
+    else:
+        _refuse_other_rules(feed, made_by=noted(target, clean.RULES), rules=rules)
+    base, reached = target.current_snapshot(), heads_of(target)
+    heads = reached if window else heads_of(archive)
+    spans = {} if window else missing(heads, Heads() if anew else reached)
+    released = {} if window or anew else quarantine.released(rejected)
+    if base is None or not (spans or released or window):
         return None
-    _refuse_unknown(feed, spans=spans, writers=writers, drained=drained)
-    partition, drains = feed.declaration.partition, feed.declaration.topic.drains
-    wanted = {column.name: spark_type(column.type) for column in columns(feed)}
+    _refuse_unknown(feed, spans=heads.next, writers=writers, drained=drained)
+    declared, refused = feed.declaration, rejected.current_snapshot()
+    reader = union.reader(feed, list(writers.values())[::-1], there=clean.shown(feed, target.schema()))
+    types = field_types(feed.schema_type, reader)
+    wanted = {name: spark_type(type_) for name, type_ in types.items()}
     return TransformPlan(
         feed=feed.name,
         schema_type=feed.schema_type,
-        reader=json.dumps(feed.schema),
+        reader=json.dumps(reader),
+        own=json.dumps(feed.schema) if feed.schema_type == "JSON" and reader is not feed.schema else None,
         writers=dict(writers),
         drained=dict(drained),
-        renames=dict(drains.fields) if drains else {},
+        guids={**_guids(drained), **_guids(writers)},
+        unframed=_version(feed.subject, declared.unframed, writers),
+        drained_unframed=_drained_version(declared.topic.drains, drained),
+        aliases=_aliases(feed),
+        renames=dict(declared.topic.drains.fields) if declared.topic.drains else {},
         columns=wanted,
-        dropped={name: type_ for name, type_ in _types(target).items() if name not in {*wanted, *hidden_types()}},
-        key=feed.declaration.key,
-        order=feed.declaration.order,
-        merge=feed.declaration.merge,
-        delete=feed.declaration.delete,
-        immutable_partition=partition.field if partition and partition.immutable else None,
+        numbers={name: target.schema().find_field(name).field_id for name in wanted},
+        defaults=_defaults(target, wanted),
+        dropped={name: type_ for name, type_ in _types(target).items() if name not in {*wanted, *hidden_types(feed)}},
+        key=declared.key,
+        order=declared.order,
+        merge=declared.merge,
+        delete=declared.delete,
+        leaves=clean.leaves(types, target.schema()) if declared.merge == "patch" else {},
+        checks=[check for check in declared.checks if check.severity == "quarantine"],
+        limit=declared.quarantine,
+        partition=declared.partition,
         archive=spark_name(lake.name, layout.archive_table(feed.name)),
         archive_snapshot=snapshot.snapshot_id,
         spans=spans,
+        released=released,
+        window=window,
+        anew=anew,
         clean=spark_name(lake.name, layout.clean_table(feed.name)),
         base=base.snapshot_id,
+        change=_next_number(target),
+        bytes=effort.bytes_of(base),
         branch=layout.branch(run),
         quarantine=spark_name(lake.name, layout.quarantine_table(feed.name)),
-        heads=archived.to_json(),
+        quarantine_snapshot=refused.snapshot_id if refused else None,
+        heads=heads.to_json(),
+        rules=rules,
+        small=effort.is_small([base])
+        and (effort.is_small([snapshot]) or (not window and effort.is_few(spans.values(), archive=snapshot))),
         signing=[secret.hex() for secret in signing.all],
+    )
+
+
+def _defaults(table: Table, names: Iterable[str]) -> dict[str, str]:
+    """The plain ones as texts, which a cast brings back."""
+    found = {name: table.schema().find_field(name).initial_default for name in names}
+    plain = (StringType, BooleanType, IntegerType, LongType, FloatType, DoubleType, DecimalType)
+    return {
+        name: str(value)
+        for name, value in found.items()
+        if value is not None and isinstance(table.schema().find_type(name), plain)
+    }
+
+
+def _aliases(feed: Feed) -> dict[str, list[str]]:
+    names, key = {field.name for field in feed.fields}, feed.declaration.key
+    return {
+        field.name: [each for each in field.aliases if each not in names] for field in feed.fields if field.name in key
+    }
+
+
+def _guids(writers: Mapping[int, str]) -> Mapping[str, int]:
+    return writers.guids if isinstance(writers, Writers) else {}
+
+
+def _drained_version(drains: Drain | None, drained: Mapping[int, str]) -> int | None:
+    return _version(layout.subject(drains.topic), drains.unframed, drained) if drains and drained else None
+
+
+def _version(subject: str, wanted: Version | None, writers: Mapping[int, str]) -> int | None:
+    """The id of the version that the feed declares for values without one."""
+    if wanted is None or not isinstance(writers, Writers):
+        return None
+    id_ = writers.latest if wanted == "latest" else writers.versions.get(wanted)
+    if id_ is None:
+        there = ", ".join(map(str, writers.versions)) or "none"
+        raise RegistryError(
+            f"subject {subject}: the feed reads values without a schema id by version {wanted}, which is not among its "
+            f"versions ({there}). Name one of them as unframed, or register it."
+        )
+    return id_
+
+
+def _next_number(table: Table) -> int:
+    """Larger than any that a snapshot of the table has, on whatever branch."""
+    return 1 + max((each.sequence_number or 0 for each in table.metadata.snapshots), default=0)
+
+
+def _refuse_other_rules(feed: Feed, *, made_by: str | None, rules: str) -> None:
+    """Rows that were told apart, ordered or merged otherwise cannot be merged with: all have to be made anew."""
+    if made_by is None or made_by == rules:
+        return
+    then, now = json.loads(made_by), json.loads(rules)
+    changed = ", ".join(name for name in now if now[name] != then.get(name))
+    raise RebuildNeeded(
+        f"feed {feed.name}: its {changed} changed since clean.{feed.name} was made, so new records cannot be merged "
+        f"with the rows that stand. Nothing was changed. Make them anew from the archive: headrace rebuild "
+        f"{feed.name}. Or put the declaration back."
     )
 
 
@@ -136,18 +274,11 @@ def drop_branch(feed: Feed, *, lake: Lake, run: str) -> None:
         table.manage_snapshots().remove_branch(branch).commit()
 
 
-def missing(archived: Heads, reached: Heads) -> dict[int, tuple[int, int]]:
+def missing(archived: Heads, reached: Heads) -> Spans:
     """The spans of the archive past another table's heads."""
     return {
         number: (reached.of(number), next_) for number, next_ in archived.next.items() if next_ > reached.of(number)
     }
-
-
-def originals(snapshot: Snapshot | None) -> dict[int, tuple[int, int]]:
-    """The spans of the originals of replayed records that a snapshot merged: outside its heads, yet it changed them."""
-    summary = snapshot.summary.additional_properties if snapshot and snapshot.summary else {}
-    spans: dict[str, tuple[int, int]] = json.loads(summary.get(REPLAYED, "{}"))
-    return {int(number): (first, next_) for number, (first, next_) in spans.items()}
 
 
 def spark_name(catalog: str, table: Identifier) -> str:
@@ -178,6 +309,6 @@ def _types(table: Table) -> dict[str, str]:
     return {field.name: spark_type(field.field_type) for field in table.schema().fields}
 
 
-def hidden_types() -> dict[str, str]:
+def hidden_types(feed: Feed) -> dict[str, str]:
     """The clean table's hidden columns in Spark's DDL."""
-    return {column.name: spark_type(column.type) for column in clean.HIDDEN}
+    return {column.name: spark_type(column.type) for column in clean.hidden(feed)}

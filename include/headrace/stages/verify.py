@@ -15,6 +15,7 @@ from pyiceberg.table import Table
 
 from headrace import away, layout
 from headrace.comparison import compare, doubles, holes, runs
+from headrace.dropped import Dropped, dropped_of, outside
 from headrace.errors import TopicError, TopicMissing
 from headrace.feed import Feed
 from headrace.filed import Claim, claims, examine
@@ -71,13 +72,14 @@ def verify(feed: Feed, *, lake: Lake, kafka: Config, progress: Progress | None =
     snapshot = current.snapshot_id if current else None
     head = heads_at(table, snapshot) if table else Heads()
     losses = losses_of(table) if table else ()
+    dropped = dropped_of(table) if table else Dropped()
     files = _by_partition(claims(table, snapshot)) if table and snapshot else {}
     sources = _sources(feed, head, kafka=kafka)
     numbers = sorted({*head.next, *files, *_partitions(sources)}, key=lambda number: (number < 0, abs(number)))
     length = sum(_length(number, head, sources, files=files) for number in numbers)
     steps = _Steps(progress or (lambda *_: None), length)
     accounts = [
-        _Partition(lake, kafka, sources[number < 0], table=table, losses=losses, steps=steps).verify(
+        _Partition(lake, kafka, sources[number < 0], table=table, losses=losses, dropped=dropped, steps=steps).verify(
             number, head=head, files=files.get(number, [])
         )
         for number in numbers
@@ -158,6 +160,7 @@ class _Partition:
     source: Source
     table: Table | None
     losses: tuple[Loss, ...]
+    dropped: Dropped
     steps: _Steps
     files: deque[Claim] = field(default_factory=deque)
     waiting: Imprints = NOTHING
@@ -184,6 +187,8 @@ class _Partition:
         for loss in self.losses:
             if loss.partition == self.account.partition:
                 self.account.find("lost", [(loss.first, loss.next)], about=f"accepted by {loss.by} at {loss.at}")
+        about = f"older than {self.dropped.before}"
+        self.account.find("dropped", self.dropped.of(self.account.partition), about=about)
 
     def _gone(self, start: int) -> None:
         """The part that the broker no longer has: only the archive can be asked."""
@@ -203,16 +208,10 @@ class _Partition:
         if close:
             self._went(upto)
 
-    def _not_accepted(self, first: int, next_: int) -> Iterator[tuple[int, int]]:
-        """What no accepted loss covers of a span."""
-        known = sorted((each.first, each.next) for each in self.losses if each.partition == self.account.partition)
-        for low, high in known:
-            if low < next_ and high > first:
-                if first < low:
-                    yield first, low
-                first = max(first, high)
-        if first < next_:
-            yield first, next_
+    def _not_accepted(self, first: int, next_: int) -> list[tuple[int, int]]:
+        """What no accepted loss covers of a span, and no retention."""
+        known = [(each.first, each.next) for each in self.losses if each.partition == self.account.partition]
+        return outside(first, next_, [*known, *self.dropped.of(self.account.partition)])
 
     def _held(self, end: int) -> None:
         """The part that both have: every record of the topic must be in the archive as it is."""
@@ -255,7 +254,8 @@ class _Partition:
         result = compare(found, self._take(upto), listed=LISTED)
         account = self.account
         account.equal += result.equal
-        account.find("gap", runs(result.missing))
+        dropped = self.dropped.of(account.partition)
+        account.find("gap", (each for run in runs(result.missing) for each in outside(*run, dropped)))
         account.find("double", _each(result.doubled))
         account.find("compacted" if self.source.compacted else "surplus", runs(result.surplus))
         for first, next_ in _each(result.altered):

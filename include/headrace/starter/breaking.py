@@ -25,7 +25,8 @@ def starter(old: Feed, name: str) -> Starter:
         raise FeedError(f"{name}: a breaking change is a new feed with a new name, such as {next_name(name)}.")
     declared = dict(old.schema[old.attribute])
     shape = {attribute: value for attribute, value in declared.get("topic", {}).items() if attribute not in FRESH}
-    declared["topic"] = {**shape, "drains": {"topic": old.topic, "fields": {}}}
+    unframed = {"unframed": declared.pop("unframed")} if "unframed" in declared else {}
+    declared["topic"] = {**shape, "drains": {"topic": old.topic, "fields": {}, **unframed}}
     guesses = [
         Guess("topic.drains", f"{old.topic} is read to its end first; late records of it still count"),
         Guess("topic.drains.fields", 'for each field that you rename: "new name": "old name"'),

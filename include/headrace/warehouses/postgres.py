@@ -1,6 +1,7 @@
 """A Postgres warehouse: a plain table per feed, changed in transactions that record the snapshot they bring."""
 
-from collections.abc import Collection, Iterator, Sequence
+import json
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -9,89 +10,153 @@ import adbc_driver_postgresql.dbapi as adbc
 import psycopg
 import pyarrow as pa
 from psycopg import sql
-from pyiceberg.types import IcebergType, UUIDType
 
-from headrace.arrow import is_json
+from headrace import scanning
 from headrace.clean import HIDDEN_ROW
 from headrace.database import Database
-from headrace.json_text import canonical, decoder
+from headrace.errors import TableRefused
 from headrace.share import Share
-from headrace.warehouses.postgres_types import column_type
+from headrace.warehouses import (
+    postgres_faults,
+    postgres_merge,
+    postgres_platform,
+    postgres_table,
+    postgres_views,
+    postgres_wire,
+)
+from headrace.warehouses.load import Counts, Held, Load, Way
+from headrace.warehouses.postgres_table import Standing
 
 STAGING = "headrace_staging"
-
-# What was loaded when and from which snapshot. The contract tells under which columns and masks: another contract
-# means that every row has to be compared again.
-PLATFORM = """
-create schema if not exists headrace;
-create table if not exists headrace.loads (
-    table_name text primary key,
-    snapshot_id bigint,
-    contract text,
-    loaded_at timestamptz
-);
-"""
-
-USAGE = sql.SQL("grant usage on schema {schema} to {reader}")
-LOADED = "select snapshot_id, contract from headrace.loads where table_name = %s"
-
-
-@dataclass(frozen=True)
-class Load:
-    """What the warehouse records about a table."""
-
-    snapshot: int | None
-    contract: str | None
+NEW = "headrace_new"
+"""What a table is called while it is filled; then it takes its own name."""
+ASK_S = 3
+"""How long somebody who only wants to know waits for a connection, in seconds."""
 
 
 @dataclass(frozen=True)
 class PostgresWarehouse:
-    """One team's database, and the schema and reading role in it."""
+    """One team's database, and the schema and reading roles in it."""
 
     name: str
     database: Database
-    reader: str
+    readers: tuple[str, ...] = ()
     schema: str = "public"
+    connection: str = ""
+    """The Airflow connection that the database was told by."""
 
     @contextmanager
-    def transaction(self) -> Iterator["Session"]:
-        """One transaction over one connection: all of it happens, or nothing."""
-        with closing(adbc.connect(self.database.url())) as connection:
-            yield Session(self, connection)
-            connection.commit()
+    def loading(self, feed: str) -> Iterator["Loading"]:
+        """One transaction over one connection, in which loads of one table take turns: all happens, or nothing."""
+        with postgres_faults.told(self, feed):
+            self._prepare()
+            with closing(adbc.connect(self.database.url())) as connection:
+                session = Loading(self, connection, feed)
+                session.lock()
+                yield session
+                connection.commit()
 
     @contextmanager
-    def reading(self) -> Iterator["Session"]:
+    def reading(self, feed: str) -> Iterator["Reading"]:
         """One read transaction: every statement in it sees the same moment."""
-        with closing(adbc.connect(self.database.url())) as connection:
-            session = Session(self, connection)
-            session.execute(sql.SQL("set transaction isolation level repeatable read, read only"))
+        with postgres_faults.told(self, feed), closing(adbc.connect(self.database.url())) as connection:
+            session = Reading(self, connection, feed)
+            session.execute(sql.SQL("set transaction isolation level repeatable read"))
             yield session
 
-    def holds(self, table: str) -> Load:
+    def holds(self, feed: str) -> Load:
         """What was loaded last; nothing, when the warehouse is new or does not answer: its own task will tell why."""
         try:
-            with psycopg.connect(self.database.url(), connect_timeout=3) as connection:
-                row = connection.execute(LOADED, [table]).fetchone()
+            with psycopg.connect(self.database.url(), connect_timeout=ASK_S) as connection:
+                row = connection.execute(postgres_platform.LOADED.format("%s", "%s"), [self.schema, feed]).fetchone()
         except (psycopg.OperationalError, psycopg.errors.UndefinedTable):
-            return Load(None, None)
-        return Load(*row) if row else Load(None, None)
+            return Load()
+        return Load(*row) if row else Load()
 
-    def prepare(self) -> None:
-        """Make the platform's own tables, and let the team's analysts in; two loads may do so at once."""
+    def open(self) -> None:
+        """Make the warehouse's schema and the roles that read it, where they are not there yet."""
+        note = sql.Literal(postgres_platform.OURS.format(self.name))
+        with postgres_faults.told(self, "anything"), psycopg.connect(self.database.url()) as connection:
+            if self._make_schema(connection):
+                connection.execute(sql.SQL("comment on schema {} is {}").format(sql.Identifier(self.schema), note))
+            for reader in self.readers:
+                role = sql.Identifier(reader)
+                if not connection.execute("select 1 from pg_roles where rolname = %s", [reader]).fetchone():
+                    connection.execute(sql.SQL("create role {} nologin").format(role))
+                    connection.execute(sql.SQL("comment on role {} is {}").format(role, note))
+                database = sql.Identifier(self.database.name)
+                connection.execute(sql.SQL("grant connect on database {} to {}").format(database, role))
+
+    def tables(self) -> list[Held]:
+        """The tables that are loaded there; raises where it does not answer."""
+        with postgres_faults.told(self, "anything"), psycopg.connect(self.database.url()) as connection:
+            if not connection.execute("select to_regclass('headrace.tables')").fetchone()[0]:  # type: ignore[index]
+                return []
+            return [Held(*row) for row in connection.execute(postgres_platform.TABLES, [self.schema]).fetchall()]
+
+    def remove(self) -> list[str]:
+        """Drop what we have loaded there, views on it too, and the schema and roles that were made for it."""
+        note = postgres_platform.OURS.format(self.name)
+        gone = [held.table for held in self.tables()]
+        with postgres_faults.told(self, "anything"), psycopg.connect(self.database.url()) as connection:
+            for table in gone:
+                drop = sql.SQL("drop table if exists {} cascade")
+                connection.execute(drop.format(sql.Identifier(self.schema, table)))
+            if gone:
+                for forgotten in ("tables", "history"):
+                    delete = sql.SQL("delete from {} where schema_name = %s")
+                    connection.execute(delete.format(sql.Identifier("headrace", forgotten)), [self.schema])
+            if connection.execute(postgres_platform.MADE_SCHEMA, [self.schema, note]).fetchone():
+                connection.execute(sql.SQL("drop schema {} cascade").format(sql.Identifier(self.schema)))
+            for (role,) in connection.execute(postgres_platform.MADE_ROLES, [note]).fetchall():
+                names = {"role": sql.Identifier(role), "database": sql.Identifier(self.database.name)}
+                for statement in postgres_platform.UNGRANTED if gone else postgres_platform.UNGRANTED[-1:]:
+                    connection.execute(statement.format(**names))
+                connection.execute(sql.SQL("drop role {role}").format(**names))
+        return gone
+
+    def note_reconciled(self, feed: str, load: Load) -> None:
+        """Note that the table was seen to agree with a snapshot, unless another was loaded meanwhile."""
+        with postgres_faults.told(self, feed), psycopg.connect(self.database.url()) as connection:
+            told = {"schema": self.schema, "table": feed, "snapshot": load.snapshot, "contract": load.contract}
+            connection.execute(postgres_platform.AGREES, told)
+
+    def _prepare(self) -> None:
+        """Make the schemas and the platform's own tables, and let readers in; two loads may do so at once."""
         with psycopg.connect(self.database.url()) as connection:
-            connection.execute("select pg_advisory_xact_lock(hashtext('headrace.loads'))")
-            connection.execute(PLATFORM)
-            for schema in (self.schema, "headrace"):
-                connection.execute(USAGE.format(schema=sql.Identifier(schema), reader=sql.Identifier(self.reader)))
+            connection.execute("select pg_advisory_xact_lock(hashtext('headrace'))")
+            self._make_schema(connection)
+            # Only once: to replace a view waits for everybody who reads it, and that may be for ever.
+            if connection.execute("select to_regclass('headrace.freshness')").fetchone() == (None,):
+                connection.execute(postgres_platform.PLATFORM)
+            for reader in self.readers:
+                role = sql.Identifier(reader)
+                for schema in (self.schema, "headrace"):
+                    connection.execute(postgres_platform.USAGE.format(schema=sql.Identifier(schema), reader=role))
+                connection.execute(postgres_platform.READ.format(reader=role))
+
+    def _make_schema(self, connection: psycopg.Connection) -> bool:
+        """Make the warehouse's schema; False when it is there."""
+        if connection.execute("select 1 from pg_namespace where nspname = %s", [self.schema]).fetchone():
+            return False
+        connection.execute(sql.SQL("create schema {}").format(sql.Identifier(self.schema)))
+        return True
 
 
 @dataclass(frozen=True)
 class Session:
-    """Statements inside one transaction of a warehouse."""
+    """Statements inside one transaction of a warehouse, about one feed's table."""
 
     warehouse: PostgresWarehouse
     connection: adbc.Connection
+    feed: str
+
+    @property
+    def table(self) -> sql.Identifier:
+        return self._named(self.feed)
+
+    def _named(self, name: str) -> sql.Identifier:
+        return sql.Identifier(self.warehouse.schema, name)
 
     def execute(self, statement: sql.Composable, parameters: Sequence[Any] = ()) -> None:
         with closing(self.connection.cursor()) as cursor:
@@ -103,134 +168,187 @@ class Session:
             found: pa.Table = cursor.fetch_arrow_table()
             return found
 
-    def table(self, name: str) -> sql.Identifier:
-        return sql.Identifier(self.warehouse.schema, name)
+    def loaded(self, *, suffix: sql.SQL = sql.SQL("")) -> Load:
+        """What was loaded last."""
+        found = self.query(sql.SQL(postgres_platform.LOADED.format("$1", "$2")) + suffix, self._id)
+        return Load(*(found.column(place)[0].as_py() for place in range(3))) if found.num_rows else Load()
 
-    def locked(self, table: str) -> Load:
-        """What was loaded last, under a row lock that makes loads of this table take turns."""
-        self.execute(sql.SQL("insert into headrace.loads (table_name) values ($1) on conflict do nothing"), [table])
-        return self.loaded(table, suffix=sql.SQL(" for update"))
+    def _copy(
+        self, share: Share, table: str, batches: Iterator[pa.RecordBatch], *, schema: pa.Schema, temporary: bool
+    ) -> int:
+        sent = postgres_wire.schema(schema, share)
+        rows = (postgres_wire.sent(each, share) for each in batches)
+        where = {} if temporary else {"db_schema_name": self.warehouse.schema}
+        with scanning.telling(rows) as asked, closing(self.connection.cursor()) as cursor:
+            reader = pa.RecordBatchReader.from_batches(sent, asked)
+            copied: int = cursor.adbc_ingest(table, reader, mode="append", temporary=temporary, **where)
+        return copied
 
-    def loaded(self, table: str, *, suffix: sql.SQL = sql.SQL("")) -> Load:
-        query = sql.SQL("select snapshot_id, contract from headrace.loads where table_name = $1") + suffix
-        found = self.query(query, [table]).to_pylist()
-        return Load(found[0]["snapshot_id"], found[0]["contract"]) if found else Load(None, None)
+    @property
+    def _id(self) -> list[str]:
+        return [self.warehouse.schema, self.feed]
 
-    def record(self, table: str, load: Load) -> None:
-        update = "update headrace.loads set snapshot_id = $2, contract = $3, loaded_at = now() where table_name = $1"
-        self.execute(sql.SQL(update), [table, load.snapshot, load.contract])
+
+@dataclass(frozen=True)
+class Reading(Session):
+    """A look at the table as it was at one moment."""
+
+    def reconciled(self) -> Load:
+        """At which snapshot the table was last seen to agree with the clean table."""
+        found = self.query(sql.SQL(postgres_platform.RECONCILED), self._id)
+        return Load(*(found.column(place)[0].as_py() for place in range(2))) if found.num_rows else Load()
+
+    def look_for(self, share: Share, keys: Iterator[pa.RecordBatch]) -> None:
+        """Have only rows with these keys read from now on."""
+        self.execute(postgres_merge.keys(STAGING, share))
+        schema = pa.schema([share.schema.field(name) for name in share.key])
+        self._copy(share, STAGING, keys, schema=schema, temporary=True)
+        self.execute(sql.SQL("analyze {}").format(sql.Identifier(STAGING)))
+
+    def rows(self, share: Share, *, looked_for: bool = False) -> Iterator[pa.RecordBatch]:
+        """Every row of the table in batches, or those that are looked for, in the types in which they travel."""
+        select = sql.SQL("select {} from {} t").format(postgres_wire.selected(share), self.table)
+        if looked_for:
+            select += sql.SQL(" join {} s using ({})").format(sql.Identifier(STAGING), postgres_table.names(share.key))
+        with closing(self.connection.cursor()) as cursor:
+            cursor.execute(select.as_string())
+            for batch in cursor.fetch_record_batch():
+                yield postgres_wire.received(batch, share)
+
+
+@dataclass(frozen=True)
+class Loading(Session):
+    """A change of the table, recorded in the transaction that makes it."""
+
+    def lock(self) -> None:
+        """Wait for the turn to load this table; for anybody else's lock only for a while."""
+        self.execute(sql.SQL(postgres_platform.BEGIN), self._id)
+        self.loaded(suffix=sql.SQL(" for update"))
+        self.execute(sql.SQL("set local lock_timeout = {}").format(sql.Literal(postgres_platform.LOCK_TIMEOUT)))
+
+    def standing(self) -> Standing | None:
+        """The table as it is; None when there is none."""
+        found = self.query(sql.SQL(postgres_table.COLUMNS), self._id).to_pylist()
+        if not found:
+            return None
+        masks = self.query(sql.SQL(postgres_platform.MASKS), self._id)
+        key = sorted((row for row in found if row["place"] is not None), key=lambda row: row["place"])
+        return Standing(
+            {row["name"]: postgres_table.spelled(row["type"]) for row in found},
+            tuple(row["name"] for row in key),
+            json.loads(masks.column(0)[0].as_py() or "{}"),
+        )
+
+    def keeps(self, share: Share, last: Load) -> bool:
+        """Whether the table stays and only its rows change: it is ours, and rows are told apart as they were."""
+        standing = self.standing()
+        if last.snapshot is None and standing:
+            raise TableRefused(
+                f"{self.warehouse.name}.{self.feed}: a table {self.warehouse.schema}.{self.feed} is there that was not "
+                f"loaded by us. Nothing was changed. Rename it; or, to have it replaced, "
+                f"headrace load {self.feed} {self.warehouse.name} --anew"
+            )
+        if last.snapshot is None or standing is None:
+            return False
+        renamed = postgres_table.changes(standing, share).renamed
+        return tuple(renamed.get(name, name) for name in standing.key) == share.key
 
     def define(self, share: Share) -> None:
-        """Make the share's table, or add the columns it lacks, with comments from the feed file."""
-        table = self.table(share.feed)
-        columns = [
-            sql.SQL("{} {}").format(sql.Identifier(name), sql.SQL(column_type(type_)))
-            for name, type_ in share.types.items()
-        ]
-        key = _names(share.key)
-        create = sql.SQL("create table if not exists {} ({}, primary key ({}))")
-        self.execute(create.format(table, sql.SQL(", ").join(columns), key))
-        add = [sql.SQL("add column if not exists ") + column for column in columns]
-        self.execute(sql.SQL("alter table {} ").format(table) + sql.SQL(", ").join(add))
-        self._empty_unshared(share)
-        self.execute(sql.SQL("comment on table {} is {}").format(table, sql.Literal(share.doc)))
-        for column in share.columns:
-            comment = sql.SQL("comment on column {}.{} is {}")
-            self.execute(comment.format(table, sql.Identifier(column.name), sql.Literal(column.doc or "")))
-        reader = sql.Identifier(self.warehouse.reader)
-        self.execute(sql.SQL("grant select on {} to {}").format(table, reader))
+        """Bring the table that is there to the share's columns, comments, indexes and grants."""
+        standing = self.standing()
+        assert standing is not None, "a table that was loaded is there"
+        found = postgres_table.changes(standing, share)
+        if found.lossy:
+            raise TableRefused(self._told_loss(found.lossy))
+        views = self._views() if found.widened or found.remade else []
+        for statement in (
+            *postgres_views.taken_down(views),
+            *postgres_table.alterations(self.table, found, share),
+            *postgres_views.put_up(views),
+        ):
+            self.execute(statement)
+        self._describe(share)
 
-    def _empty_unshared(self, share: Share) -> None:
-        """Empty the columns that the team may no longer see; they stay, so that views on the table live on."""
-        query = "select column_name from information_schema.columns where table_schema = $1 and table_name = $2"
-        found = self.query(sql.SQL(query), [self.warehouse.schema, share.feed]).column(0).to_pylist()
-        for name in sorted(set(found) - set(share.names)):
-            update = sql.SQL("update {0} set {1} = null where {1} is not null")
-            self.execute(update.format(self.table(share.feed), sql.Identifier(name)))
+    def _told_loss(self, lossy: Sequence[tuple[str, str, str]]) -> str:
+        told = "; ".join(f"{name} is {old} and would be {new}" for name, old, new in lossy)
+        feed, warehouse = self.feed, self.warehouse.name
+        return (
+            f"{warehouse}.{feed}: {told}. Values would be lost, so nothing was changed. To make the table anew from "
+            f"the clean rows, in the new types: headrace load {feed} {warehouse} --anew"
+        )
 
-    def stage(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> int:
+    def _views(self) -> list[postgres_views.View]:
+        views = postgres_views.standing(self.query, self.table)
+        if others := [f"{view.called} of {view.owner}" for view in views if not view.ours]:
+            user = self.warehouse.database.user
+            raise TableRefused(
+                f"{self.warehouse.name}.{self.feed}: to change it, views that stand on it have to be made again, "
+                f"and {user} may not do so: {', '.join(others)}. Nothing was changed. Make {user} a member of their "
+                f"owner and let it create in their schema, or drop them; then clear the load task."
+            )
+        return views
+
+    def _describe(self, share: Share) -> None:
+        for statement in postgres_table.descriptions(self.table, share):
+            self.execute(statement)
+        for reader in self.warehouse.readers:
+            self.execute(sql.SQL("grant select on {} to {}").format(self.table, sql.Identifier(reader)))
+        self._index(share)
+
+    def _index(self, share: Share) -> None:
+        """Make the indexes that are wanted, and drop ours that are not."""
+        wanted = {postgres_table.index_name(share, columns): columns for columns in share.indexes}
+        found = self.query(sql.SQL(postgres_table.INDEXES), [*self._id, postgres_table.INDEX]).column(0)
+        for name in sorted(set(found.to_pylist()) - set(wanted)):
+            self.execute(sql.SQL("drop index {}").format(self._named(name)))
+        for name in sorted(set(wanted) - set(found.to_pylist())):
+            self.execute(postgres_table.index(self.table, share, wanted[name]))
+
+    def fill(self, share: Share, batches: Iterator[pa.RecordBatch]) -> Counts:
+        """Make the table new of these rows, beside the old one, and switch to it; views on the old one live on."""
+        standing = self.standing()
+        new = self._named(f"{NEW}_{self.feed}")
+        self.execute(sql.SQL("drop table if exists {}").format(new))
+        self.execute(postgres_table.definition(new, share))
+        filled = self._copy(share, f"{NEW}_{self.feed}", batches, schema=share.schema, temporary=False)
+        views = self._views() if standing else []
+        for statement in postgres_views.taken_down(views):
+            self.execute(statement)
+        if standing:
+            self.execute(sql.SQL("drop table {}").format(self.table))
+        self.execute(postgres_table.key(new, share))
+        self.execute(sql.SQL("alter table {} rename to {}").format(new, sql.Identifier(self.feed)))
+        self._describe(share)
+        for statement in postgres_views.put_up(views):
+            self.execute(statement)
+        self.execute(sql.SQL("analyze {}").format(self.table))
+        return Counts(inserted=filled)
+
+    def stage(self, share: Share, batches: Iterator[pa.RecordBatch]) -> int:
         """Stream rows into a table that only this connection sees and that goes away with it."""
-        reader = pa.RecordBatchReader.from_batches(schema, batches)
-        with closing(self.connection.cursor()) as cursor:
-            staged: int = cursor.adbc_ingest(STAGING, reader, mode="create", temporary=True)
+        self.execute(postgres_merge.staging(STAGING, share))
+        schema = share.schema.append(pa.field(HIDDEN_ROW, pa.bool_()))
+        staged = self._copy(share, STAGING, batches, schema=schema, temporary=True)
         self.execute(sql.SQL("analyze {}").format(sql.Identifier(STAGING)))
         return staged
 
-    def merge(self, share: Share) -> None:
-        """Apply the staged rows by key: hidden ones delete, others insert or update what differs."""
-        self.execute(delete_statement(self.table(share.feed), share))
-        self.execute(upsert_statement(self.table(share.feed), share))
+    def merge(self, share: Share, *, whole: bool) -> Counts:
+        """Apply the staged rows by key: hidden ones delete, others insert or update what differs.
 
-    def remove_unstaged(self, share: Share) -> None:
-        """Delete the rows whose key was not staged: for a full compare, where everything was."""
-        self.execute(remove_statement(self.table(share.feed), share))
+        Where everything was staged, `whole`, rows whose key was not are deleted too.
+        """
+        staging = sql.Identifier(STAGING)
+        removed = postgres_merge.remove(self.table, staging, share) if whole else None
+        deletes = [each for each in (removed, postgres_merge.delete(self.table, staging, share)) if each]
+        deleted = sum(self.query(statement).column(0)[0].as_py() for statement in deletes)
+        changed = self.query(postgres_merge.upsert(self.table, staging, share)).to_pylist()[0]
+        return Counts(inserted=changed["inserted"], updated=changed["updated"], deleted=deleted)
 
-    def rows(self, share: Share) -> Iterator[pa.RecordBatch]:
-        """Every row of the share's table, in batches, JSON in canonical form."""
-        columns = sql.SQL(", ").join(_read(name, type_) for name, type_ in share.types.items())
-        select = sql.SQL("select {} from {}").format(columns, self.table(share.feed))
-        texts = {name for name, type_ in share.types.items() if is_json(type_)}
-        with closing(self.connection.cursor()) as cursor:
-            cursor.execute(select.as_string())
-            yield from (_canonical(batch, texts) for batch in cursor.fetch_record_batch())
-
-
-def _read(name: str, type_: IcebergType) -> sql.Composed:
-    """A column as it travels: JSON and uuids as texts."""
-    as_text = is_json(type_) or isinstance(type_, UUIDType)
-    return sql.SQL("{0}::text as {0}" if as_text else "{0}").format(sql.Identifier(name))
-
-
-def _canonical(batch: pa.RecordBatch, names: Collection[str]) -> pa.RecordBatch:
-    """The batch with the named JSON texts in canonical form: Postgres has one of its own."""
-    parsed = decoder()
-    for name in names:
-        texts = [None if text is None else canonical(parsed(text)) for text in batch.column(name).to_pylist()]
-        batch = batch.set_column(batch.schema.get_field_index(name), name, pa.array(texts, pa.string()))
-    return batch
-
-
-def _staged(names: Sequence[str], share: Share) -> sql.Composed:
-    """Staged columns in the table's own types: JSON and uuids are staged as texts."""
-    return sql.SQL(", ").join(_cast(name, share) for name in names)
-
-
-def _cast(name: str, share: Share) -> sql.Composed:
-    type_ = sql.SQL(column_type(share.types[name]))
-    return sql.SQL("s.{}::{}").format(sql.Identifier(name), type_)
-
-
-def _names(names: Sequence[str], prefix: str | None = None) -> sql.Composed:
-    parts = [sql.Identifier(prefix, name) if prefix else sql.Identifier(name) for name in names]
-    return sql.SQL(", ").join(parts)
-
-
-def _same_key(share: Share) -> sql.Composed:
-    pairs = [sql.SQL("t.{} = {}").format(sql.Identifier(name), _cast(name, share)) for name in share.key]
-    return sql.SQL(" and ").join(pairs)
-
-
-def delete_statement(table: sql.Identifier, share: Share) -> sql.Composed:
-    return sql.SQL("delete from {} t using {} s where s.{} and {}").format(
-        table, sql.Identifier(STAGING), sql.Identifier(HIDDEN_ROW), _same_key(share)
-    )
-
-
-def remove_statement(table: sql.Identifier, share: Share) -> sql.Composed:
-    return sql.SQL("delete from {} t where not exists (select from {} s where not s.{} and {})").format(
-        table, sql.Identifier(STAGING), sql.Identifier(HIDDEN_ROW), _same_key(share)
-    )
-
-
-def upsert_statement(table: sql.Identifier, share: Share) -> sql.Composed:
-    """Insert new keys and update changed rows; equal rows are left alone, so that they cost no write."""
-    others = [name for name in share.names if name not in share.key]
-    insert = sql.SQL("insert into {} as t ({}) select {} from {} s where not s.{}").format(
-        table, _names(share.names), _staged(share.names, share), sql.Identifier(STAGING), sql.Identifier(HIDDEN_ROW)
-    )
-    if not others:
-        return insert + sql.SQL(" on conflict do nothing")
-    sets = sql.SQL(", ").join(sql.SQL("{0} = excluded.{0}").format(sql.Identifier(name)) for name in others)
-    return insert + sql.SQL(" on conflict ({}) do update set {} where ({}) is distinct from ({})").format(
-        _names(share.key), sets, _names(others, "t"), _names(others, "excluded")
-    )
+    def record(self, share: Share, load: Load, way: Way, counts: Counts) -> None:
+        """Note which snapshot the table holds now, and what was done."""
+        masks = json.dumps(dict(sorted(share.masks.items())))
+        state = [load.snapshot, load.contract, load.published, masks]
+        self.execute(sql.SQL(postgres_platform.RECORD), [*self._id, *state])
+        done = [load.snapshot, load.published, way, counts.inserted, counts.updated, counts.deleted]
+        self.execute(sql.SQL(postgres_platform.NOTE), [*self._id, *done])
+        self.execute(sql.SQL(postgres_platform.FORGET), self._id)

@@ -1,0 +1,94 @@
+"""Rebuild: a feed's clean table made anew from its archive, checked, compared with what readers see, then published."""
+
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from headrace import layout
+from headrace.airflow import connections, planning
+from headrace.airflow.spark import Spark
+from headrace.feed import Feed
+from headrace.settings import Settings
+
+if TYPE_CHECKING:
+    from headrace.lake import Lake
+    from headrace.stages.compare import Difference
+
+log = logging.getLogger(__name__)
+
+PATIENCE = timedelta(minutes=10)
+"""How long it waits for a run that is at work on the table."""
+
+
+@dataclass(frozen=True)
+class Rebuilt:
+    """What came of a rebuild."""
+
+    feed: str
+    branch: str
+    accounts: Mapping[str, int]
+    difference: "Difference"
+    """Between what readers saw and the new rows."""
+    published: bool
+
+
+def rebuild(feed: Feed, *, run: str, publish: bool) -> Rebuilt | None:
+    """Make the table anew; without `publish` it stays on its branch. None where nothing was archived yet.
+
+    Readers see the old rows until the switch. The turn is held throughout, so that no run is merged meanwhile.
+    """
+    from headrace.lease import Leases, turn
+
+    lake, name = connections.lake(Settings()), layout.lease(layout.clean_table(feed.name))
+    with turn(Leases(lake.database), name, holder=f"rebuild/{run}", doing="rebuild", patience=PATIENCE):
+        return _rebuild(feed, lake=lake, run=run, switch=publish)
+
+
+def _rebuild(feed: Feed, *, lake: "Lake", run: str, switch: bool) -> Rebuilt | None:
+    from headrace.stages import compare, publish
+
+    accounts = _transform(feed, lake=lake, run=run)
+    if accounts is None:
+        return None
+    branch = layout.branch(run)
+    difference = compare.compare(feed, branch, lake=lake)
+    log.info("feed %s: made anew on branch %s: %s; beside main: %s", feed.name, branch, accounts, difference.counts)
+    checked = _check(feed, lake=lake, run=run)
+    if switch:
+        publish.publish(feed, lake=lake, run=run, checked=checked)
+    return Rebuilt(feed.name, branch, accounts, difference, published=switch)
+
+
+def _transform(feed: Feed, *, lake: "Lake", run: str) -> dict[str, int] | None:
+    planned = planning.transform(feed, lake=lake, run=run, anew=True)
+    if planned is None:
+        return None
+    accounts: dict[str, int] = json.loads(Spark.of(feed, lake).run("transform", planned.model_dump_json()))
+    return accounts
+
+
+def _check(feed: Feed, *, lake: "Lake", run: str) -> int:
+    """The snapshot that passed its checks; raises when one of them stops it."""
+    from headrace.outcome import Outcome
+    from headrace.stages import check
+
+    planned = check.plan(feed, lake=lake, run=run)
+    assert planned is not None, "a table that was made anew waits on its branch"
+    found = json.loads(Spark.of(feed, lake).run("check", planned.model_dump_json()))
+    outcomes = [Outcome.model_validate(each) for each in found]
+    check.judge(outcomes, feed=feed.name, branch=planned.branch)
+    return planned.snapshot
+
+
+def told(done: Rebuilt) -> dict[str, Any]:
+    """What came of it, for a log and for XCom; no value of a row is in it."""
+    return {
+        "feed": done.feed,
+        "branch": done.branch,
+        "published": done.published,
+        "accounts": dict(done.accounts),
+        "rows": dict(done.difference.counts),
+    }

@@ -1,0 +1,323 @@
+"""Reckoning: what two stores hold, in figures that agree only if their rows do, and then the rows that differ.
+
+One engine reckons both sides, as streams of Arrow in the same types, so that no two databases' casts are compared. Rows
+are counted, declared columns summed to the last digit, and every row hashed, in one pass that keeps nothing but the
+figures of each partition. Only where these differ is there a second pass, which keeps of the rows of such partitions
+their keys and a hash of each column.
+"""
+
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from decimal import Context, Decimal
+from typing import Any, Literal
+
+import duckdb
+import pyarrow as pa
+from psycopg import sql
+
+from headrace import scanning
+from headrace.declaration import Partition
+
+Side = Callable[[], Iterator[pa.RecordBatch]]
+"""Gives a store's rows, from the first, whenever it is called."""
+Kind = Literal["lost", "surplus", "doubled", "altered"]
+Depth = Literal["count", "sums", "checksum"]
+
+LISTED = 100
+MEMORY = "1GB"
+"""What the engine holds before it writes to disk."""
+PARTS = 64
+"""Where a table has no partitions, rows are told apart by their keys' hashes, into so many parts."""
+DIGITS = 9
+"""Of floating-point numbers so many decimal places are summed: as whole numbers, so that their order is nothing."""
+HALF = 10**19
+"""Sums are made of two halves: no type of the engine holds the sum of many wide numbers."""
+EXACT = Context(prec=100)
+"""Python's own context would round a long sum."""
+NOUGHT = Decimal(0)
+EXPECTED, FOUND = "expected", "found"
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What the two sides have in common."""
+
+    schema: pa.Schema
+    key: tuple[str, ...]
+    sums: tuple[str, ...] = ()
+    partition: Partition | None = None
+    """Set where both sides have its field as it is."""
+
+    @property
+    def names(self) -> list[str]:
+        return list(self.schema.names)
+
+    @property
+    def plain(self) -> pa.Schema:
+        """The same with moments in UTC that do not say so: the engine would look at its own zone."""
+        return pa.schema([each.with_type(_zoneless(each.type)) for each in self.schema])
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Three depths, each finer than the one before."""
+
+    rows: int = 0
+    unique: int = 0
+    """How many different keys there are."""
+    sums: Mapping[str, Decimal] = field(default_factory=dict)
+    checksum: int = 0
+
+    def __add__(self, other: "Figures") -> "Figures":
+        names = {**self.sums, **other.sums}
+        return Figures(
+            self.rows + other.rows,
+            self.unique + other.unique,
+            {name: EXACT.add(self.sums.get(name, NOUGHT), other.sums.get(name, NOUGHT)) for name in names},
+            self.checksum + other.checksum,
+        )
+
+
+@dataclass(frozen=True)
+class Keys:
+    """Keys that differ in one way: how many there are, and the first of them."""
+
+    count: int
+    listed: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Both sides' figures, and where they differ."""
+
+    expected: Figures
+    found: Figures
+    partitions: tuple[str, ...] = ()
+    """Those that differ, where the table has partitions."""
+    keys: Mapping[Kind, Keys] = field(default_factory=dict)
+    columns: Mapping[str, int] = field(default_factory=dict)
+    """Of the altered rows: in how many each column differs."""
+
+    @property
+    def agrees(self) -> bool:
+        return all(self.depths.values())
+
+    @property
+    def depths(self) -> dict[Depth, bool]:
+        """Whether the two agree, at each depth."""
+        counts = ((each.rows, each.unique) for each in (self.expected, self.found))
+        return {
+            "count": len(set(counts)) == 1,
+            "sums": self.expected.sums == self.found.sums,
+            "checksum": self.expected.checksum == self.found.checksum,
+        }
+
+
+def reckon(shape: Shape, *, expected: Side, found: Side, listed: int = LISTED) -> Verdict:
+    """Hold what a store has against what it should have."""
+    with _engine() as engine:
+        there = {EXPECTED: _figures(engine, shape, expected()), FOUND: _figures(engine, shape, found())}
+        buckets = sorted(there[EXPECTED].keys() | there[FOUND].keys())
+        apart = [each for each in buckets if there[EXPECTED].get(each) != there[FOUND].get(each)]
+        verdict = Verdict(_total(there[EXPECTED], shape), _total(there[FOUND], shape))
+        if not apart:
+            return verdict
+        for name, side in ((EXPECTED, expected), (FOUND, found)):
+            _keep(engine, name, shape, side(), buckets=apart)
+        search = _Search(engine, shape)
+        return Verdict(
+            verdict.expected,
+            verdict.found,
+            tuple(apart) if shape.partition else (),
+            {kind: keys for kind in KINDS if (keys := search.keys(kind, listed)).count},
+            search.columns(),
+        )
+
+
+@contextmanager
+def _engine() -> Iterator[duckdb.DuckDBPyConnection]:
+    with tempfile.TemporaryDirectory(prefix="headrace-") as folder:
+        settings: dict[str, Any] = {"memory_limit": MEMORY, "temp_directory": folder, "preserve_insertion_order": False}
+        with closing(duckdb.connect(config=settings)) as engine:
+            yield engine
+
+
+@contextmanager
+def _source(engine: duckdb.DuckDBPyConnection, shape: Shape, batches: Iterator[pa.RecordBatch]) -> Iterator[None]:
+    """A side's rows under the name `source`, to be read once."""
+    plain = shape.plain
+    with scanning.telling(batch.cast(plain) for batch in batches) as asked:
+        engine.register("source", pa.RecordBatchReader.from_batches(plain, asked))
+        try:
+            yield
+        finally:
+            engine.unregister("source")
+
+
+def _figures(engine: duckdb.DuckDBPyConnection, shape: Shape, batches: Iterator[pa.RecordBatch]) -> dict[str, Figures]:
+    """The figures of every partition; a checksum is a sum, not an xor, so that doubled rows show."""
+    wanted = [
+        _bucket(shape),
+        sql.SQL("count(*)"),
+        sql.SQL("count(distinct hash({}))").format(_names(shape.key)),
+        sql.SQL("sum(hash({})::hugeint)").format(_names(shape.names)),
+        *(half for name in shape.sums for half in _halves(name, shape.schema.field(name).type)),
+    ]
+    query = sql.SQL("select {} from source group by 1").format(sql.SQL(", ").join(wanted))
+    with _source(engine, shape, batches):
+        rows = engine.execute(query.as_string()).fetchall()
+    return {
+        bucket: Figures(count, unique, _sums(shape, halves), checksum)
+        for bucket, count, unique, checksum, *halves in rows
+    }
+
+
+def _total(figures: Mapping[str, Figures], shape: Shape) -> Figures:
+    return sum(figures.values(), Figures(sums=dict.fromkeys(shape.sums, NOUGHT)))
+
+
+def _bucket(shape: Shape) -> sql.Composable:
+    """Where a row belongs: its partition, or a part of the table that its key tells."""
+    if shape.partition is None:
+        return sql.SQL("(hash({}) % {})::varchar").format(_names(shape.key), sql.Literal(PARTS))
+    start = sql.SQL("date_trunc({}, {})").format(sql.Literal(shape.partition.by), sql.Identifier(shape.partition.field))
+    shown = sql.Literal(SHOWN[shape.partition.by])
+    return sql.SQL("coalesce(strftime({}::timestamp, {}), 'null')").format(start, shown)
+
+
+SHOWN = {"hour": "%Y-%m-%d %H:00", "day": "%Y-%m-%d", "month": "%Y-%m", "year": "%Y"}
+"""How a partition is called."""
+
+
+def _halves(name: str, type_: pa.DataType) -> Iterator[sql.Composed]:
+    """A sum in two whole numbers, the second of which is less than a fixed part of the first."""
+    whole = _whole(sql.Identifier(name), type_)
+    for form in ("sum({} // {})", "sum({} % {})"):
+        yield sql.SQL(form).format(whole, sql.Literal(HALF))
+
+
+def _whole(column: sql.Identifier, type_: pa.DataType) -> sql.Composed:
+    """A value as a whole number of its smallest unit; what is no number counts as none."""
+    if pa.types.is_floating(type_):
+        # As large as can be told apart from its neighbours anyway; beyond that, and for NaN, the checksum tells.
+        scaled = sql.SQL("round({}::double * {}.0)").format(column, sql.Literal(10**DIGITS))
+        return sql.SQL("coalesce(try_cast({} as hugeint), 0)").format(scaled)
+    if pa.types.is_decimal(type_) and type_.scale:
+        return sql.SQL("replace({}::varchar, '.', '')::hugeint").format(column)
+    return sql.SQL("{}::hugeint").format(column)
+
+
+def _sums(shape: Shape, halves: Sequence[int | None]) -> dict[str, Decimal]:
+    pairs = zip(halves[0::2], halves[1::2], strict=True)
+    return {
+        name: EXACT.scaleb(Decimal((high or 0) * HALF + (low or 0)), -_scale(shape.schema.field(name).type))
+        for name, (high, low) in zip(shape.sums, pairs, strict=True)
+    }
+
+
+def _scale(type_: pa.DataType) -> int:
+    if pa.types.is_floating(type_):
+        return DIGITS
+    return int(type_.scale) if pa.types.is_decimal(type_) else 0
+
+
+def _keep(
+    engine: duckdb.DuckDBPyConnection,
+    side: str,
+    shape: Shape,
+    batches: Iterator[pa.RecordBatch],
+    *,
+    buckets: Sequence[str],
+) -> None:
+    """Keep a side's rows of some partitions: keys as they are, of everything a hash."""
+    hashes = [
+        sql.SQL("hash({}) as {}").format(sql.Identifier(name), sql.Identifier(_hash(name))) for name in shape.names
+    ]
+    kept = sql.SQL(", ").join([*map(sql.Identifier, shape.key), *hashes])
+    listed = sql.SQL(", ").join(map(sql.Literal, buckets))
+    made = sql.SQL("create table {} as select {} from source where {} in ({})")
+    with _source(engine, shape, batches):
+        engine.execute(made.format(sql.Identifier(side), kept, _bucket(shape), listed).as_string())
+
+
+def _hash(column: str) -> str:
+    return f"{column} #"  # no column is called so
+
+
+@dataclass(frozen=True)
+class _Search:
+    """Looks for rows that differ among those that were kept."""
+
+    engine: duckdb.DuckDBPyConnection
+    shape: Shape
+
+    def keys(self, kind: Kind, listed: int) -> Keys:
+        rows = KINDS[kind](self)
+        shown = sql.SQL("select concat_ws('/', {}) from ({}) group by all order by 1 limit {}")
+        keys = self._asked(shown.format(_names(self.shape.key), rows, sql.Literal(listed)))
+        count = self._asked(sql.SQL("select count(*) from ({})").format(rows))[0][0]
+        return Keys(count, tuple(key for (key,) in keys))
+
+    def columns(self) -> dict[str, int]:
+        """In how many of the altered rows each column differs, the busiest first."""
+        counts = sql.SQL(", ").join(
+            sql.SQL("count(*) filter (where {})").format(self._differs(name)) for name in self.shape.names
+        )
+        query = sql.SQL("select {} from {} e join {} f on {}")
+        found = self._asked(query.format(counts, _only(self, EXPECTED), _only(self, FOUND), self.same_key))[0]
+        named = zip(self.shape.names, found, strict=True)
+        return dict(sorted(((name, count) for name, count in named if count), key=lambda each: -each[1]))
+
+    def missing(self, here: str, there: str) -> sql.Composed:
+        query = sql.SQL("select {} from {} e where not exists (select 1 from {} f where {})")
+        return query.format(_names(self.shape.key, "e"), sql.Identifier(here), sql.Identifier(there), self.same_key)
+
+    def doubled(self) -> sql.Composed:
+        """Keys that are found oftener than they should be, however often that is."""
+        counted = sql.SQL("(select {0}, count(*) as n from {1} group by {0})")
+        names = _names(self.shape.key)
+        sides = [counted.format(names, sql.Identifier(side)) for side in (EXPECTED, FOUND)]
+        query = sql.SQL("select {} from {} e join {} f on {} where f.n > e.n")
+        return query.format(_names(self.shape.key, "e"), *sides, self.same_key)
+
+    def altered(self) -> sql.Composed:
+        differs = sql.SQL(" or ").join(self._differs(name) for name in self.shape.names)
+        query = sql.SQL("select {} from {} e join {} f on {} where {}")
+        sides = _only(self, EXPECTED), _only(self, FOUND)
+        return query.format(_names(self.shape.key, "e"), *sides, self.same_key, differs)
+
+    @property
+    def same_key(self) -> sql.Composed:
+        pairs = (sql.SQL("e.{0} = f.{0}").format(sql.Identifier(name)) for name in self.shape.key)
+        return sql.SQL(" and ").join(pairs)
+
+    def _differs(self, column: str) -> sql.Composed:
+        return sql.SQL("e.{0} <> f.{0}").format(sql.Identifier(_hash(column)))
+
+    def _asked(self, query: sql.Composed) -> list[tuple[Any, ...]]:
+        return self.engine.execute(query.as_string()).fetchall()
+
+
+def _only(search: _Search, side: str) -> sql.Composed:
+    """A side's rows, those apart whose keys come more than once: of them one cannot tell which was altered."""
+    names = _names(search.shape.key)
+    return sql.SQL("(select * from {} qualify count(*) over (partition by {}) = 1)").format(sql.Identifier(side), names)
+
+
+KINDS: Mapping[Kind, Callable[[_Search], sql.Composed]] = {
+    "lost": lambda search: search.missing(EXPECTED, FOUND),
+    "surplus": lambda search: search.missing(FOUND, EXPECTED),
+    "doubled": _Search.doubled,
+    "altered": _Search.altered,
+}
+
+
+def _names(names: Sequence[str], prefix: str | None = None) -> sql.Composed:
+    parts = (sql.Identifier(prefix, name) if prefix else sql.Identifier(name) for name in names)
+    return sql.SQL(", ").join(parts)
+
+
+def _zoneless(type_: pa.DataType) -> pa.DataType:
+    return pa.timestamp(type_.unit) if pa.types.is_timestamp(type_) else type_

@@ -1,0 +1,115 @@
+"""Reconciliations: how two stores of a feed compared, kept run by run in a table of the lake.
+
+A row holds counts, sums and checksums of both sides, and of what differs the partitions, the columns and the keys, as
+far as these are not personal. Rows are only ever added, so that anybody may add one at any time.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Literal
+
+import pyarrow as pa
+from pydantic import BaseModel, ConfigDict
+from pyiceberg.io.pyarrow import schema_to_pyarrow
+from pyiceberg.partitioning import PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.types import BooleanType, DoubleType, LongType, NestedField, StringType, TimestamptzType
+
+from headrace import away, layout
+from headrace.lake import Lake
+from headrace.reckoning import Verdict
+
+Scope = Literal["changes", "whole"]
+"""What was compared: what changed since the two were last seen to agree, or everything."""
+
+SCHEMA = Schema(
+    NestedField(1, "at", TimestamptzType(), doc="When they were compared."),
+    NestedField(2, "run", StringType(), doc="The Airflow run, or who asked."),
+    NestedField(3, "expected", StringType(), doc="The store that the other one is held against."),
+    NestedField(4, "found", StringType(), doc="The other one: archive, clean or a warehouse."),
+    NestedField(5, "scope", StringType(), doc="`changes` since they last agreed, or the `whole` of them."),
+    NestedField(6, "snapshot", LongType(), doc="The clean table's, or the archive's."),
+    NestedField(7, "agrees", BooleanType()),
+    NestedField(8, "expected_rows", LongType()),
+    NestedField(9, "found_rows", LongType()),
+    NestedField(10, "expected_unique", LongType(), doc="Different keys."),
+    NestedField(11, "found_unique", LongType()),
+    NestedField(12, "sums", StringType(), doc="By column, both sums, as JSON."),
+    NestedField(13, "checksums", StringType(), doc="Of all rows, both, as JSON."),
+    NestedField(14, "differences", StringType(), doc="Partitions, columns and keys that differ, as JSON."),
+    NestedField(15, "seconds", DoubleType(), doc="How long it took."),
+)
+
+# Everybody only adds: whoever is second may well add to what the first one left.
+PROPERTIES = {"commit.retry.num-retries": "10"}
+
+
+TEXTS = ("sums", "checksums", "differences")
+"""What is kept as JSON."""
+
+
+class Reconciliation(BaseModel):
+    """How two stores compared."""
+
+    model_config = ConfigDict(frozen=True)
+
+    at: datetime
+    run: str
+    expected: str
+    found: str
+    scope: Scope
+    snapshot: int | None
+    agrees: bool
+    expected_rows: int
+    found_rows: int
+    expected_unique: int
+    found_unique: int
+    sums: Mapping[str, tuple[str, str]] = {}
+    checksums: tuple[str, str] = ("", "")
+    differences: Mapping[str, Any] = {}
+    seconds: float
+
+    @property
+    def pair(self) -> str:
+        return f"{self.expected}–{self.found}"
+
+
+def of_verdict(verdict: Verdict, *, personal: bool, **told: Any) -> Reconciliation:
+    """What is kept of a verdict; no keys of it where they are `personal`."""
+    left, right = verdict.expected, verdict.found
+    keys = {
+        kind: {"count": each.count, "keys": [] if personal else list(each.listed)}
+        for kind, each in verdict.keys.items()
+    }
+    differences = {"partitions": list(verdict.partitions), "columns": dict(verdict.columns), "keys": keys}
+    return Reconciliation(
+        agrees=verdict.agrees,
+        expected_rows=left.rows,
+        found_rows=right.rows,
+        expected_unique=left.unique,
+        found_unique=right.unique,
+        sums={name: (str(total), str(right.sums[name])) for name, total in left.sums.items()},
+        checksums=(str(left.checksum), str(right.checksum)),
+        differences={} if verdict.agrees else differences,
+        **told,
+    )
+
+
+@away.tells
+def keep(feed: str, done: Sequence[Reconciliation], *, lake: Lake) -> None:
+    """Add to what is known of a feed."""
+    table = lake.ensure(layout.reconciled_table(feed), SCHEMA, spec=PartitionSpec(), properties=PROPERTIES)
+    schema = schema_to_pyarrow(SCHEMA, include_field_ids=False)
+    rows = [{**each.model_dump(), **{name: json.dumps(getattr(each, name)) for name in TEXTS}} for each in done]
+    table.append(pa.Table.from_pylist(rows, schema=schema))
+
+
+@away.tells
+def latest(feed: str, *, lake: Lake, count: int) -> list[Reconciliation]:
+    """The last ones of a feed, the newest first."""
+    table = lake.find(layout.reconciled_table(feed))
+    if table is None:
+        return []
+    rows = table.scan().to_arrow().sort_by([("at", "descending")]).slice(0, count).to_pylist()
+    return [Reconciliation(**{**row, **{name: json.loads(row[name]) for name in TEXTS}}) for row in rows]

@@ -1,0 +1,121 @@
+"""A warehouse: a database that a team reads, declared once, in a file of its own; feeds name it.
+
+A file may also name feeds itself: so a team gets rows without a change of feeds that others own, for a while if it says
+until when. What it gets of a feed that names the warehouse too, the feed's own file says.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import Literal
+
+from pydantic import ConfigDict, Field, ValidationError
+
+from headrace import layout, reading, rules
+from headrace.declaration import Declared, Sharing
+from headrace.errors import SettingsError
+from headrace.fault import Fault, nearest
+from headrace.feed import Feed
+
+Kind = Literal["postgres"]
+
+
+class Warehouse(Declared):
+    """A database that a team reads."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+    kind: Kind = Field(default="postgres", description="What kind of database it is.")
+    connection: str | None = Field(
+        default=None, description="The Airflow connection that loads it; `headrace_warehouse_NAME` if not given."
+    )
+    schema_name: str = Field(default="public", alias="schema", description="The schema in it that holds the tables.")
+    readers: list[str] | None = Field(default=None, description="The roles that may read; `NAME_reader` if not given.")
+    feeds: dict[str, Sharing] = Field(
+        default_factory=dict, description="By name, feeds that go there though their files do not name it."
+    )
+    until: date | None = Field(
+        default=None, description="The last day on which it is loaded; then upkeep removes its tables and this file."
+    )
+
+    def ended(self, today: date) -> bool:
+        """Whether its last day is over."""
+        return self.until is not None and self.until < today
+
+
+Warehouses = Mapping[str, Warehouse]
+
+
+def files(folder: Path) -> list[Path]:
+    """The files of a folder, by name."""
+    return sorted(path for path in folder.glob("*.json") if not path.name.startswith(".")) if folder.is_dir() else []
+
+
+def read(path: Path) -> Warehouse:
+    """One file; every fault of it is told at once."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        declared = json.loads(text)
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise SettingsError(f"{path.name}: it cannot be read as JSON: {error}.") from error
+    try:
+        found = Warehouse.model_validate_json(json.dumps(declared), strict=True)
+    except ValidationError as error:
+        faults = [reading.fault(path.name, each, root=Warehouse) for each in error.errors()]
+        raise SettingsError("\n".join(map(str, faults))) from error
+    if not layout.NAME.fullmatch(path.stem):
+        raise SettingsError(f"{path.name}: a warehouse is named by its file, in lower-case letters, digits and _.")
+    return found
+
+
+def declared(folder: Path) -> tuple[dict[str, Warehouse], dict[str, str]]:
+    """All warehouses of a folder, by name, and what is wrong with those that cannot be read."""
+    good, bad = {}, {}
+    for path in files(folder):
+        try:
+            good[path.stem] = read(path)
+        except SettingsError as error:
+            bad[path.stem] = str(error)
+    return good, bad
+
+
+def named(name: str, folder: Path) -> Warehouse:
+    """One warehouse, as feeds and commands ask for it."""
+    if (path := folder / f"{name}.json").is_file():
+        return read(path)
+    there = [each.stem for each in files(folder)]
+    raise SettingsError(
+        f"there is no warehouse {name}: {folder / f'{name}.json'} is not there. {nearest(name, there)} "
+        f"The least that declares one is an empty object: {{}}."
+    )
+
+
+def sharing(feed: Feed, warehouses: Warehouses, *, today: date) -> Feed:
+    """The feed with all warehouses that get it: those that its own file names, and those that name it."""
+    own = feed.declaration.warehouses
+    more = {
+        name: share
+        for name, each in warehouses.items()
+        if (share := each.feeds.get(feed.name)) is not None
+        and name not in own
+        and not each.ended(today)
+        and not faults(feed, name, share)
+    }
+    over = {name for name in own if name in warehouses and warehouses[name].ended(today)}
+    if not more and not over:
+        return feed
+    kept = {name: share for name, share in own.items() if name not in over}
+    return replace(feed, declaration=feed.declaration.model_copy(update={"warehouses": {**kept, **more}}))
+
+
+def faults(feed: Feed, name: str, share: Sharing) -> list[Fault]:
+    """What is wrong with what a warehouse's file says of a feed."""
+    declared = feed.declaration.model_copy(update={"warehouses": {name: share}})
+    fields = {field.name: field for field in feed.fields}
+    ours = (fault for fault in rules.faults(declared, fields) if fault.path.startswith("warehouses."))
+    return [
+        replace(fault, file=f"{name}.json", path=fault.path.replace(f"warehouses.{name}", f"feeds.{feed.name}", 1))
+        for fault in ours
+    ]

@@ -1,0 +1,168 @@
+"""A feed's table in Postgres: how the one that is there becomes the one that is wanted, and what is refused."""
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from psycopg import sql
+
+from headrace.share import Share
+from headrace.warehouses.postgres_types import column_type
+
+SPELLED = {
+    "timestamp with time zone": "timestamptz",
+    "timestamp without time zone": "timestamp",
+    "time without time zone": "time",
+}
+"""What Postgres calls our types when it is asked."""
+WIDER = {("integer", "bigint"), ("real", "double precision")}
+NUMERIC = re.compile(r"numeric\((\d+), (\d+)\)")
+INDEX = "headrace_"
+"""What the names of our indexes begin with: those that no feed asks for any more are dropped."""
+
+COLUMNS = """
+select attribute.attname as name, format_type(attribute.atttypid, attribute.atttypmod) as type,
+    array_position(key.conkey, attribute.attnum) as place
+from pg_class relation
+join pg_namespace space on space.oid = relation.relnamespace
+join pg_attribute attribute on attribute.attrelid = relation.oid
+left join pg_constraint key on key.conrelid = relation.oid and key.contype = 'p'
+where space.nspname = $1 and relation.relname = $2 and attribute.attnum > 0 and not attribute.attisdropped
+order by attribute.attnum
+"""
+"""The columns of a table, and the place in the primary key of those that are part of it."""
+
+INDEXES = """
+select indexname from pg_indexes where schemaname = $1 and tablename = $2 and starts_with(indexname, $3)
+"""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """The table that is there."""
+
+    columns: Mapping[str, str]
+    """Its columns' types, as we spell them."""
+    key: tuple[str, ...]
+    masks: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What a table needs to become another one; what cannot be done without a loss is not among it."""
+
+    renamed: Mapping[str, str]
+    added: tuple[str, ...]
+    widened: tuple[str, ...]
+    """Columns whose values all fit their new type."""
+    remade: tuple[str, ...]
+    """Columns whose mask is another one, and with it their type: their values come anew."""
+    emptied: tuple[str, ...]
+    lossy: tuple[tuple[str, str, str], ...]
+    """Columns, with the type that they have and the one that they would have."""
+
+
+def spelled(type_: str) -> str:
+    """A type in our words."""
+    return SPELLED.get(type_, re.sub(r",(?=\d)", ", ", type_))
+
+
+def changes(standing: Standing, share: Share) -> Changes:
+    """How a table becomes the share's; a column that is not shared stays, empty, so that views on it live on."""
+    renamed = dict(_renamed(standing, share))
+    now = {renamed.get(name, name): type_ for name, type_ in standing.columns.items()}
+    masks = {renamed.get(name, name): mask for name, mask in standing.masks.items()}
+    wanted = {name: column_type(type_) for name, type_ in share.types.items()}
+    other = [name for name in wanted if name in now and now[name] != wanted[name]]
+    widened = [name for name in other if widens(now[name], wanted[name])]
+    remade = [name for name in other if name not in widened and masks.get(name) != share.masks.get(name)]
+    lossy = [name for name in other if name not in widened and name not in remade]
+    return Changes(
+        renamed,
+        added=tuple(name for name in wanted if name not in now),
+        widened=tuple(widened),
+        remade=tuple(remade),
+        emptied=tuple(name for name in now if name not in wanted),
+        lossy=tuple((name, now[name], wanted[name]) for name in lossy),
+    )
+
+
+def _renamed(standing: Standing, share: Share) -> Iterator[tuple[str, str]]:
+    """What an alias says is only renamed."""
+    free = set(standing.columns) - set(share.names)
+    for column in share.columns:
+        former = next((alias for alias in column.aliases if alias in free), None)
+        if column.name not in standing.columns and former is not None:
+            free.discard(former)
+            yield former, column.name
+
+
+def widens(old: str, new: str) -> bool:
+    """Whether every value of one type is one of the other."""
+    then, now = NUMERIC.fullmatch(old), NUMERIC.fullmatch(new)
+    if then and now:
+        return then[2] == now[2] and int(then[1]) <= int(now[1])
+    return (old, new) in WIDER
+
+
+def alterations(table: sql.Identifier, found: Changes, share: Share) -> Iterator[sql.Composed]:
+    """The statements that change a table; all but renaming in one, so that its rows are rewritten once at most."""
+    types = {name: sql.SQL(column_type(type_)) for name, type_ in share.types.items()}
+    for old, new in found.renamed.items():
+        rename = sql.SQL("alter table {} rename column {} to {}")
+        yield rename.format(table, sql.Identifier(old), sql.Identifier(new))
+    add, widen, remake = (
+        sql.SQL("add column {} {}"),
+        sql.SQL("alter column {} type {}"),
+        sql.SQL("alter column {} type {} using null"),
+    )
+    parts = [
+        form.format(sql.Identifier(name), types[name])
+        for form, names in ((add, found.added), (widen, found.widened), (remake, found.remade))
+        for name in names
+    ]
+    if parts:
+        yield sql.SQL("alter table {} ").format(table) + sql.SQL(", ").join(parts)
+    for name in found.emptied:
+        update = sql.SQL("update {0} set {1} = null where {1} is not null")
+        yield update.format(table, sql.Identifier(name))
+
+
+def definition(table: sql.Identifier, share: Share) -> sql.Composed:
+    """The table without its key, which costs less to make when the rows are there."""
+    columns = [
+        sql.SQL("{} {}").format(sql.Identifier(name), sql.SQL(column_type(type_)))
+        for name, type_ in share.types.items()
+    ]
+    return sql.SQL("create table {} ({})").format(table, sql.SQL(", ").join(columns))
+
+
+def key(table: sql.Identifier, share: Share) -> sql.Composed:
+    return sql.SQL("alter table {} add constraint {} primary key ({})").format(
+        table, sql.Identifier(f"{share.feed}_pkey"), names(share.key)
+    )
+
+
+def index_name(share: Share, columns: Sequence[str]) -> str:
+    """What an index is called: another one when it is over other columns."""
+    digest = hashlib.sha256("\0".join([share.feed, *columns]).encode()).hexdigest()[:12]
+    return f"{INDEX}{share.feed[:40]}_{digest}"
+
+
+def index(table: sql.Identifier, share: Share, columns: Sequence[str]) -> sql.Composed:
+    name = sql.Identifier(index_name(share, columns))
+    return sql.SQL("create index {} on {} ({})").format(name, table, names(columns))
+
+
+def descriptions(table: sql.Identifier, share: Share) -> Iterator[sql.Composed]:
+    """Comments from the feed file."""
+    yield sql.SQL("comment on table {} is {}").format(table, sql.Literal(share.doc))
+    for column in share.columns:
+        comment = sql.SQL("comment on column {}.{} is {}")
+        yield comment.format(table, sql.Identifier(column.name), sql.Literal(column.doc or ""))
+
+
+def names(columns: Sequence[str], prefix: str | None = None) -> sql.Composed:
+    parts = [sql.Identifier(prefix, name) if prefix else sql.Identifier(name) for name in columns]
+    return sql.SQL(", ").join(parts)

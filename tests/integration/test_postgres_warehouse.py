@@ -1,0 +1,311 @@
+"""A Postgres warehouse by itself: tables made, changed and refused, analysts' views, locks, and what is told of it."""
+
+import json
+import os
+import traceback
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import psycopg
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from psycopg import sql
+from pyiceberg.types import LongType
+from random_columns import storage, stored, types, values
+
+from headrace import feed as feeds
+from headrace.airflow import connections
+from headrace.arrow import travelling
+from headrace.clean import HIDDEN_ROW
+from headrace.errors import ServiceAway, ServiceRefused, SettingsError, TableRefused, WarehouseBusy, WarehouseError
+from headrace.reckoning import Shape, reckon
+from headrace.share import Share, SharedColumn, share
+from headrace.warehouses import postgres_platform
+from headrace.warehouses.load import Counts, Load
+from headrace.warehouses.postgres import PostgresWarehouse
+
+PERSON = "somebody@example.org"
+PUBLISHED = datetime(2026, 3, 1, tzinfo=UTC)
+FIELDS = [
+    {"name": "id", "type": "int", "doc": "The order's number."},
+    {"name": "price", "type": {"type": "bytes", "logicalType": "decimal", "precision": 8, "scale": 2}},
+    {"name": "note", "type": ["null", "string"], "default": None},
+]
+DECLARED = {"key": ["id"], "warehouses": {"finance": {}}}
+
+
+def shared(fields: Sequence[Mapping[str, Any]] = FIELDS, **declared: Any) -> Share:
+    schema = {"type": "record", "name": "Order", "doc": "Orders.", "feed": {**DECLARED, **declared}, "fields": fields}
+    return share(feeds.parse("orders.avsc", json.dumps(schema)), "finance")
+
+
+def batches(share: Share, *rows: Mapping[str, Any]) -> Iterator[pa.RecordBatch]:
+    """Rows as they come from the lake; `_hidden` for those that are deleted."""
+    schema = share.schema.append(pa.field(HIDDEN_ROW, pa.bool_()))
+    yield pa.RecordBatch.from_pylist([{HIDDEN_ROW: False, **row} for row in rows], schema=schema)
+
+
+class Desk:
+    """A warehouse in a schema of its own, and what a load does to it without a lake."""
+
+    def __init__(self, warehouse: PostgresWarehouse) -> None:
+        self.warehouse = warehouse
+        self.snapshot = 0
+
+    def fill(self, share: Share, *rows: Mapping[str, Any]) -> Counts:
+        with self.warehouse.loading("orders") as session:
+            counts = session.fill(share, (each.select(share.names) for each in batches(share, *rows)))
+            session.record(share, self._next(), "anew", counts)
+        return counts
+
+    def load(self, share: Share, *rows: Mapping[str, Any], whole: bool = False) -> Counts:
+        with self.warehouse.loading("orders") as session:
+            session.define(share)
+            session.stage(share, batches(share, *rows))
+            counts = session.merge(share, whole=whole)
+            session.record(share, self._next(), "whole" if whole else "changes", counts)
+        return counts
+
+    def _next(self) -> Load:
+        self.snapshot += 1
+        return Load(self.snapshot, "contract", PUBLISHED)
+
+    def rows(self, columns: str = "*", table: str = "orders") -> list[tuple[Any, ...]]:
+        return self.asked(f"select {columns} from {self.warehouse.schema}.{table} order by 1")
+
+    def asked(self, statement: str) -> list[tuple[Any, ...]]:
+        with psycopg.connect(self.warehouse.database.url(), autocommit=True) as connection:
+            done = connection.execute(statement)  # type: ignore[arg-type]
+            return done.fetchall() if done.description else []
+
+    def do(self, *statements: str) -> None:
+        for statement in statements:
+            self.asked(statement.format(schema=self.warehouse.schema))
+
+
+@pytest.fixture
+def desk(stack: Any) -> Iterator[Desk]:
+    schema = f"t_{uuid.uuid4().hex[:8]}"
+    warehouse = replace(connections.warehouse("finance"), schema=schema)
+    yield Desk(warehouse)
+    with psycopg.connect(warehouse.database.url(), autocommit=True) as connection:
+        connection.execute(sql.SQL("drop schema if exists {} cascade").format(sql.Identifier(schema)))
+        connection.execute("delete from headrace.tables where schema_name = %s", [schema])
+        connection.execute("delete from headrace.history where schema_name = %s", [schema])
+
+
+def order(id_: int, price: str = "1.00", note: str | None = None) -> dict[str, Any]:
+    return {"id": id_, "price": Decimal(price), "note": note}
+
+
+def test_a_table_is_filled_merged_and_compared_as_a_whole(desk: Desk) -> None:
+    share = shared()
+    assert desk.fill(share, order(1), order(2), order(3)) == Counts(inserted=3)
+    assert desk.load(share, order(1, "9.99"), order(2), {"id": 3, HIDDEN_ROW: True}, order(4)) == Counts(1, 1, 1)
+    assert desk.rows() == [(1, Decimal("9.99"), None), (2, Decimal("1.00"), None), (4, Decimal("1.00"), None)]
+    assert desk.load(share, order(1), order(2), whole=True) == Counts(inserted=0, updated=1, deleted=1)
+    assert desk.rows("id, price") == [(1, Decimal("1.00")), (2, Decimal("1.00"))]
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_random_rows_of_random_types_come_back_as_they_went(desk: Desk, data: st.DataObject) -> None:
+    columns = {f"c{number}": type_ for number, type_ in enumerate(data.draw(st.lists(types(), max_size=6)))}
+    count = data.draw(st.integers(0, 5))
+    held = {name: data.draw(st.lists(values(type_), min_size=count, max_size=count)) for name, type_ in columns.items()}
+    made = (SharedColumn("id", LongType(), required=True), *(SharedColumn(*each, False) for each in columns.items()))
+    share = Share("orders", "finance", "", ("id",), made, {})
+    arrays = [
+        pa.array([stored(value, columns[name]) for value in drawn], storage(columns[name]))
+        for name, drawn in held.items()
+    ]
+    travelled = [travelling(pa.chunked_array([array]), columns[name]) for name, array in zip(held, arrays, strict=True)]
+    rows = pa.table([pa.array(range(count), pa.int64()), *travelled], schema=share.schema)
+    with desk.warehouse.loading("orders") as session:
+        session.fill(share, iter(rows.to_batches()))
+        session.record(share, Load(1, "contract", PUBLISHED), "anew", Counts())
+    with desk.warehouse.reading("orders") as session:
+        verdict = reckon(
+            Shape(share.schema, ("id",)),
+            expected=lambda: iter(rows.to_batches()),
+            found=lambda: session.rows(share),
+        )
+    assert verdict.agrees, verdict
+
+
+def test_added_columns_appear_promoted_ones_widen_and_renamed_ones_keep_their_values(desk: Desk) -> None:
+    desk.fill(shared(), order(1, note="a"))
+    newer = [
+        {"name": "id", "type": "long"},
+        {"name": "price", "type": {"type": "bytes", "logicalType": "decimal", "precision": 20, "scale": 2}},
+        {"name": "remark", "type": ["null", "string"], "default": None, "aliases": ["note"]},
+        {"name": "tags", "type": {"type": "array", "items": "string"}, "default": []},
+    ]
+    share = shared(newer)
+    desk.load(share, {"id": 2**40, "price": Decimal("123456789012345678.90"), "remark": "b", "tags": '["x"]'})
+    assert desk.rows("id, price, remark, tags") == [
+        (1, Decimal("1.00"), "a", None),
+        (2**40, Decimal("123456789012345678.90"), "b", ["x"]),
+    ]
+
+
+VIEWS = (
+    "create view {schema}.cheap with (security_barrier=true) as select id, price from {schema}.orders where price < 5",
+    "create view {schema}.cheapest as select min(price) as price from {schema}.cheap",
+    "create materialized view {schema}.kept as select price from {schema}.cheapest",
+    "create unique index kept_price on {schema}.kept (price)",
+    "comment on view {schema}.cheap is 'Not much.'",
+    "grant select on {schema}.cheap to finance_reader with grant option",
+)
+
+
+@pytest.mark.parametrize("anew", [False, True])
+def test_views_that_analysts_made_live_on_whatever_happens_to_the_table(desk: Desk, anew: bool) -> None:
+    desk.fill(shared(), order(1), order(2, "7.00"))
+    desk.do(*VIEWS)
+    before = desk.asked(STATE.format(schema=desk.warehouse.schema))
+    wider = shared([{**FIELDS[0], "type": "long"}, FIELDS[1], FIELDS[2]])
+    rows = [order(1, "3.00"), order(2**40, "4.00")]
+    desk.fill(wider, *rows) if anew else desk.load(wider, *rows, whole=True)
+    assert desk.rows(table="cheap") == [(1, Decimal("3.00")), (2**40, Decimal("4.00"))]
+    assert desk.rows(table="cheapest") == [(Decimal("3.00"),)]
+    assert desk.rows(table="kept") in ([(Decimal("1.00"),)], [(Decimal("3.00"),)]), "until it is refreshed"
+    assert desk.asked(STATE.format(schema=desk.warehouse.schema)) == before, "options, comments, grants and indexes"
+
+
+STATE = """
+select c.relname, c.relkind, c.reloptions, obj_description(c.oid), c.relacl::text, pg_get_userbyid(c.relowner)
+from pg_class c where c.relnamespace = '{schema}'::regnamespace
+    and c.relname in ('cheap', 'cheapest', 'kept', 'kept_price')
+order by 1
+"""
+
+
+def test_a_view_that_we_could_not_make_again_is_told_of_and_nothing_is_changed(desk: Desk, stack: Any) -> None:
+    desk.fill(shared(), order(1))
+    schema = desk.warehouse.schema
+    desk.do("grant create on schema {schema} to finance_reader")
+    with psycopg.connect(os.environ["HEADRACE_READER_FINANCE"]) as analyst:
+        analyst.execute(f"create view {schema}.mine as select id from {schema}.orders")  # type: ignore[arg-type]
+    wider = shared([{**FIELDS[0], "type": "long"}, *FIELDS[1:]])
+    with pytest.raises(TableRefused, match=rf"may not do so: {schema}.mine of finance_reader\. Nothing was changed"):
+        desk.load(wider, order(2))
+    desk.load(shared([*FIELDS, {"name": "more", "type": ["null", "int"], "default": None}]), {**order(2), "more": 1})
+    with psycopg.connect(os.environ["HEADRACE_READER_FINANCE"]) as analyst:
+        seen = analyst.execute(f"select * from {schema}.mine order by 1").fetchall()  # type: ignore[arg-type]
+    assert seen == [(1,), (2,)], "an added column needs no view to be made again"
+
+
+def test_a_change_that_loses_values_is_refused_with_the_command_that_does_it(desk: Desk) -> None:
+    desk.fill(shared(), order(1))
+    other = shared([FIELDS[0], {"name": "price", "type": "int"}, FIELDS[2]])
+    with pytest.raises(
+        TableRefused, match=r"price is numeric\(8, 2\) and would be integer.*load orders finance --anew"
+    ):
+        desk.load(other, {"id": 1, "price": 1})
+    assert desk.rows("price") == [(Decimal("1.00"),)]
+    desk.fill(other, {"id": 1, "price": 1})
+    assert desk.rows("price") == [(1,)]
+
+
+def test_another_mask_makes_a_columns_values_anew(desk: Desk) -> None:
+    born = {"name": "born", "type": {"type": "int", "logicalType": "date"}, "pii": "birth"}
+    kept = shared([*FIELDS, born], warehouses={"finance": {"keep": ["born"]}})
+    masked = shared([*FIELDS, born], warehouses={"finance": {"mask": {"born": "year"}}})
+    gone = shared([*FIELDS, born])
+    desk.fill(kept, {**order(1), "born": PUBLISHED.date()})
+    desk.load(masked, {**order(1), "born": 2026}, whole=True)
+    assert desk.rows("id, born") == [(1, 2026)]
+    desk.load(gone, order(1), whole=True)
+    assert desk.rows("id, born") == [(1, None)], "the column stays, so that views on it do"
+
+
+def test_a_table_of_somebody_else_is_left_alone(desk: Desk) -> None:
+    desk.do("create schema {schema}", "create table {schema}.orders (id int primary key)")
+    with desk.warehouse.loading("orders") as session, pytest.raises(TableRefused, match=r"not loaded by us.*--anew"):
+        session.keeps(shared(), session.loaded())
+
+
+def test_another_key_makes_the_table_anew(desk: Desk) -> None:
+    desk.fill(shared(), order(1))
+    with desk.warehouse.loading("orders") as session:
+        assert session.keeps(shared(), session.loaded())
+        assert not session.keeps(shared(key=["id", "price"]), session.loaded())
+
+
+def test_analysts_find_comments_keys_indexes_and_what_was_loaded_when(desk: Desk) -> None:
+    made = {"name": "made", "type": {"type": "long", "logicalType": "timestamp-millis"}}
+    declared = {"partition": {"field": "made"}, "warehouses": {"finance": {"index": [["note"], ["price", "note"]]}}}
+    row = {**order(1), "made": PUBLISHED}
+    desk.fill(shared([*FIELDS, made], **declared), row)
+    schema = desk.warehouse.schema
+    described = f"select obj_description('{schema}.orders'::regclass), col_description('{schema}.orders'::regclass, 1)"
+    assert desk.asked(described) == [("Orders.", "The order's number.")]
+    listed = f"select substring(indexdef, '\\((.*)\\)') from pg_indexes where schemaname = '{schema}'"
+    assert sorted(desk.asked(listed)) == [("id",), ("made",), ("note",), ("price, note",)]
+    desk.load(shared([*FIELDS, made]), row)
+    assert sorted(desk.asked(listed)) == [("id",)], "indexes that nobody asks for any more are gone"
+    with psycopg.connect(os.environ["HEADRACE_READER_FINANCE"]) as reader:
+        loads = f"select way, inserted, updated from headrace.history where schema_name = '{schema}' order by loaded_at"
+        assert reader.execute(loads).fetchall() == [("anew", 1, 0), ("changes", 0, 0)]  # type: ignore[arg-type]
+        fresh = f"select table_name, published_at, age > '0' from headrace.freshness where schema_name = '{schema}'"
+        assert reader.execute(fresh).fetchall() == [("orders", PUBLISHED, True)]  # type: ignore[arg-type]
+
+
+def test_a_lock_of_somebody_else_is_not_waited_for_for_ever(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postgres_platform, "LOCK_TIMEOUT", "100ms")
+    desk.fill(shared(), order(1))
+    with psycopg.connect(desk.warehouse.database.url(), application_name="a notebook") as other:
+        other.execute(f"lock table {desk.warehouse.schema}.orders in share mode")  # type: ignore[arg-type]
+        with pytest.raises(WarehouseBusy, match=r"process \d+, headrace_finance \(a notebook\), idle in transaction"):
+            desk.load(shared(), order(2))
+        assert WarehouseBusy.retry, "Airflow tries again"
+    assert desk.load(shared(), order(2)) == Counts(inserted=1)
+
+
+def test_whoever_reads_how_fresh_tables_are_keeps_no_load_waiting(desk: Desk) -> None:
+    desk.fill(shared(), order(1))
+    with psycopg.connect(os.environ["HEADRACE_READER_FINANCE"]) as reader:
+        reader.execute("select * from headrace.freshness, headrace.history")
+        assert desk.load(shared(), order(2)) == Counts(inserted=1)
+
+
+def test_what_the_database_refuses_is_told_without_a_value_of_the_row(desk: Desk) -> None:
+    desk.fill(shared(), order(1))
+    desk.do("alter table {schema}.orders add constraint short check (length(note) < 5)")
+    with pytest.raises(WarehouseError) as caught:
+        desk.load(shared(), order(2, note=PERSON))
+    assert 'violates check constraint "short"' in str(caught.value)
+    assert PERSON not in "".join(traceback.format_exception(caught.value))
+
+
+def test_rows_that_cannot_be_read_are_told_as_they_are(desk: Desk) -> None:
+    def broken() -> Iterator[pa.RecordBatch]:
+        yield from batches(shared(), order(1))
+        raise ServiceAway("S3 does not answer")
+
+    with pytest.raises(ServiceAway, match=r"^S3 does not answer$"), desk.warehouse.loading("orders") as session:
+        session.stage(shared(), broken())
+
+
+def test_a_warehouse_that_is_away_or_refuses_us_is_told_apart(desk: Desk) -> None:
+    here = desk.warehouse
+    cases: list[tuple[PostgresWarehouse, type[Exception], str]] = [
+        (
+            replace(here, database=replace(here.database, port=1)),
+            ServiceAway,
+            "finance at .*:1/finance does not answer",
+        ),
+        (replace(here, database=replace(here.database, password="x")), ServiceRefused, "headrace_warehouse_finance"),
+        (replace(here, database=replace(here.database, name="nothing")), ServiceRefused, "nothing"),
+        (replace(here, readers=("nobody_here",)), SettingsError, 'role "nobody_here" does not exist.*Create it'),
+    ]
+    for warehouse, error, told in cases:
+        with pytest.raises(error, match=told), warehouse.loading("orders"):
+            pass

@@ -1,0 +1,122 @@
+"""Quarantine: what is rejected, how much of it a feed allows, and how it comes back once the cause is mended."""
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from workshop import ORDER, ORDER_FIELDS, Record, Workshop, registered
+
+from headrace.errors import QuarantineFull, SliceError
+from headrace.quarantine import Reason
+from headrace.stages import release
+from headrace.stages.release import Choice, Place
+
+Make = Callable[..., Workshop]
+CHEAP = {"column": "price", "between": [0, 10], "severity": "quarantine"}
+
+
+def order(id_: str, revision: int = 1, *, price: str = "1.00", **others: Any) -> Record:
+    row = {"id": id_, "revision": revision, "price": Decimal(price), "created_at": 1_790_000_000_000, **others}
+    return Record({"status": "placed", "email": None, **row}, key=id_)
+
+
+def ids(shop: Workshop) -> dict[str, int]:
+    return {row["id"]: row["revision"] for row in shop.clean()}
+
+
+def test_a_record_that_breaks_a_quarantine_check_is_as_if_it_had_never_come(workshop: Make) -> None:
+    checks = [
+        CHEAP,
+        {"column": "id", "matches": "^[a-z]+$", "severity": "quarantine"},
+        {"column": "status", "one_of": ["placed"], "severity": "quarantine"},
+        {"column": "email", "not_null": True, "severity": "quarantine"},
+    ]
+    shop = workshop({**ORDER, "checks": checks})
+    mail = {"email": "x@example.com"}
+    shop.merge(
+        order("a", 1, **mail), order("a", 2, price="11.00", **mail), order("b9", **mail), order("c"),
+        order("d", status="paid", **mail), order("e", price="10.00", **mail),
+    )  # fmt: skip
+    assert ids(shop) == {"a": 1, "e": 1}
+    assert shop.quarantine() == dict.fromkeys([(0, 1), (0, 2), (0, 3), (0, 4)], "check")
+    told = {each.detail: each.count for each in release.groups(shop.feed, lake=shop.lake)}
+    assert told == {
+        "price: between 0 and 10": 1, "id: matches ^[a-z]+$": 1, "email: not null": 1, "status: one of placed": 1,
+    }  # fmt: skip
+
+
+def test_a_mended_check_lets_released_records_in_and_releasing_twice_changes_nothing(workshop: Make) -> None:
+    shop = workshop({**ORDER, "checks": [CHEAP]})
+    shop.merge(order("a", 1), order("a", 3, price="11.00"), order("b", 1, price="99.00"))
+    shop.merge(order("a", 2))
+    assert ids(shop) == {"a": 2}
+    mended = shop.redeclared(checks=[{**CHEAP, "between": [0, 50]}])
+    assert release.release(mended.feed, lake=mended.lake, choice=Choice(Reason.CHECK)) == 2
+    assert release.release(mended.feed, lake=mended.lake, choice=Choice(Reason.CHECK)) == 0
+    accounts = mended.again()
+    assert (accounts["read"], accounts["quarantined"], accounts["updated"]) == (2, 1, 1)
+    assert ids(mended) == {"a": 3}
+    assert mended.quarantine() == {(0, 2): "check"}
+    assert mended.again() is None, "what is still bad waits for another release"
+    assert release.release(mended.feed, lake=mended.lake, choice=Choice(places=[Place(0, 1)])) == 0
+    assert ids(mended) == {"a": 3}
+
+
+def test_a_released_record_that_is_superseded_leaves_quarantine_and_changes_no_row(workshop: Make) -> None:
+    shop = workshop({**ORDER, "checks": [CHEAP]})
+    shop.merge(order("a", 1, price="11.00"), order("a", 2))
+    mended = shop.redeclared(checks=[])
+    release.release(mended.feed, lake=mended.lake, choice=Choice())
+    assert mended.again()["superseded"] == 1
+    assert (ids(mended), mended.quarantine()) == ({"a": 2}, {})
+
+
+def test_a_record_of_a_late_registered_schema_is_released(workshop: Make) -> None:
+    from headrace.airflow import connections
+
+    shop = workshop()
+    late = shop.changed(*ORDER_FIELDS, {"name": "note", "type": ["null", "string"], "default": None})
+    unknown = b"\0" + (late.schema_id + 100_000).to_bytes(4, "big") + (late.encoded(order("a").value) or b"")[5:]
+    shop.merge(Record(unknown, key="a"), order("b"))
+    assert shop.quarantine() == {(0, 0): "unknown_id"}
+    assert registered(connections.registry(), late.feed) == late.schema_id
+    release.release(late.feed, lake=late.lake, choice=Choice(places=[Place(0, 0)]))
+    late.again()
+    assert late.quarantine() == {(0, 0): "unknown_id"}, "its id is still nobody's"
+
+
+def test_until_its_row_is_published_a_released_record_stays_in_quarantine(workshop: Make) -> None:
+    shop = workshop({**ORDER, "checks": [CHEAP]})
+    shop.merge(order("a", price="11.00"))
+    mended = shop.redeclared(checks=[])
+    release.release(mended.feed, lake=mended.lake, choice=Choice())
+    mended.transform("dies")
+    assert mended.quarantine() == {(0, 0): "check"}
+    mended.again()
+    assert (ids(mended), mended.quarantine()) == ({"a": 1}, {})
+
+
+@pytest.mark.parametrize("limit", [{"count": 1}, {"share": 0.5}], ids=str)
+def test_a_run_that_would_reject_more_than_its_feed_allows_stops_and_changes_nothing(
+    workshop: Make, limit: dict[str, float]
+) -> None:
+    shop = workshop({**ORDER, "quarantine": limit})
+    shop.publish(order("a"), Record(b"no frame", key="b"), Record(b"none either", key="c"))
+    shop.extract()
+    with pytest.raises(QuarantineFull, match=r"2 of 3 records would go to quarantine \(unframed 2\)"):
+        shop.transform("stops")
+    assert shop.quarantine() == {}
+    assert shop.redeclared(quarantine={}).again()["quarantined"] == 2
+
+
+def test_the_listing_tells_no_value_and_a_record_is_shown_to_who_asks_for_it(workshop: Make) -> None:
+    shop = workshop()
+    shop.merge(Record(b"secret of a person", key="person"))
+    (listed,) = release.records(shop.feed, lake=shop.lake, choice=Choice(), limit=10)
+    assert (listed["partition"], listed["offset"], listed["reason"], listed["bytes"]) == (0, 0, "unframed", 18)
+    assert "person" not in str(listed)
+    shown = release.record(shop.feed, lake=shop.lake, place=Place(0, 0))
+    assert (shown["key"], shown["value"]) == (b"person", b"secret of a person")
+    with pytest.raises(SliceError, match="no record 0/7 lies there"):
+        release.record(shop.feed, lake=shop.lake, place=Place(0, 7))

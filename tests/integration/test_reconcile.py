@@ -1,0 +1,130 @@
+"""Reconcile between clean and a warehouse: what a run touched, everything, and what is kept of it."""
+
+import json
+import os
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg import sql
+from typer.testing import CliRunner
+from workshop import ORDER, ORDER_FIELDS, Record, Workshop
+
+from headrace import reconciliation
+from headrace.airflow import connections, reconciling
+from headrace.cli import app
+from headrace.errors import ReconcileError
+from headrace.stages import reconcile
+
+Make = Callable[..., Workshop]
+SUMMED = {**ORDER, "correctness": {"sum": ["price"]}, "partition": {"field": "created_at"}}
+
+
+def order(id_: str, revision: int = 1, price: str = "1.00", day: int = 0) -> Record:
+    made = 1_790_000_000_000 + day * 86_400_000
+    row = {"id": id_, "revision": revision, "price": Decimal(price), "created_at": made, "email": None}
+    return Record({"status": "placed", **row}, key=id_)
+
+
+def change(shop: Workshop, statement: str) -> None:
+    with psycopg.connect(connections.warehouse("finance").database.url()) as connection:
+        connection.execute(sql.SQL(statement).format(sql.Identifier(shop.feed.name)))  # type: ignore[arg-type]
+
+
+def test_a_run_compares_what_changed_since_the_two_last_agreed(workshop: Make) -> None:
+    shop = workshop(SUMMED)
+    shop.merge(order("a"), order("b"), order("c"))
+    shop.load()
+    assert shop.reconcile(full=False).scope == "whole", "they were never compared before"
+    shop.merge(order("a", 2, "5.00"), Record(None, key="b"), order("d"))
+    shop.load()
+    shop.merge(order("e"))
+    shop.load()
+    done = shop.reconcile(full=False)
+    assert (done.scope, done.figures.rows) == ("changes", 3), "of two loads: a, d and e; b must be gone"
+    assert done.figures.sums == {"price": Decimal("7.00")}
+    assert shop.reconcile(full=False).figures.rows == 0, "nothing has changed since"
+    change(shop, "update {} set price = 9 where id = 'c'")
+    shop.reconcile(full=False)
+    with pytest.raises(ReconcileError, match=r"altered 1: c; in columns price"):
+        shop.reconcile()
+
+
+@pytest.mark.parametrize(
+    ("fault", "named"),
+    [
+        (
+            "insert into {} select 'b', revision, status, price, email, created_at from {} where id = 'a'",
+            "surplus 1: b",
+        ),
+        ("delete from {} where id = 'd'", r"1 rows of 2.*lost 1: d"),
+        ("update {} set status = 'paid' where id = 'a'", r"altered 1: a; in columns status"),
+    ],
+)
+def test_what_a_run_touched_is_compared_row_by_row(workshop: Make, fault: str, named: str) -> None:
+    shop = workshop(SUMMED)
+    shop.merge(order("a"), order("b"))
+    shop.load()
+    shop.reconcile(full=False)
+    shop.merge(order("a", 2), Record(None, key="b"), order("d"))
+    shop.load()
+    with psycopg.connect(connections.warehouse("finance").database.url()) as connection:
+        names = [sql.Identifier(shop.feed.name)] * fault.count("{}")
+        connection.execute(sql.SQL(fault).format(*names))  # type: ignore[arg-type]
+    for _ in range(2):  # and it is not taken for agreed by having been looked at
+        with pytest.raises(ReconcileError, match=named):
+            shop.reconcile(full=False)
+
+
+def test_the_days_that_differ_are_named(workshop: Make) -> None:
+    shop = workshop(SUMMED)
+    shop.merge(*(order(f"{day}{number}", day=day) for day in range(3) for number in range(2)))
+    shop.load()
+    change(shop, "update {} set revision = 9 where id = '11'")
+    with pytest.raises(ReconcileError, match=r"6 rows of 6; .*; in 2026-09-22; altered 1: 11; in columns revision"):
+        shop.reconcile()
+
+
+def test_every_result_is_kept_and_the_command_tells_it(
+    workshop: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = workshop({**SUMMED, "warehouses": {"finance": {"keep": ["email"]}}})
+    feed = shop.feed.name
+    (tmp_path / shop.feed.file).write_text(json.dumps(dict(shop.feed.schema)))
+    monkeypatch.setenv("HEADRACE_SCHEMAS", str(tmp_path))
+    monkeypatch.setenv("HEADRACE_WAREHOUSES", os.environ["HEADRACE_WAREHOUSES"])
+    shop.merge(order("a", price="2.50"), order("b"))
+    shop.load(mask_key=connections.mask_key())
+    reconciling.warehouse(shop.feed, "finance", run="scheduled")
+    change(shop, "delete from {} where id = 'b'")
+    done = CliRunner().invoke(app, ["reconcile", feed, "--full"])
+    assert done.exit_code == 1
+    assert "clean–finance: lost 1: b" in done.stdout
+    kept = reconciliation.latest(feed, lake=shop.lake, count=10)
+    assert [(each.run, each.scope, each.agrees, each.found_rows) for each in kept] == [
+        ("command", "whole", False, 1),
+        ("scheduled", "whole", True, 2),
+    ]
+    assert kept[0].sums == {"price": ("3.50", "2.50")}
+    assert kept[0].differences["keys"] == {"lost": {"count": 1, "keys": ["b"]}}
+    shown = json.loads(CliRunner().invoke(app, ["reconcile", feed, "--full", "--json"]).stdout)
+    assert [each["agrees"] for each in shown] == [False]
+    assert 'does not go to a warehouse financ. Did you mean "finance"' in str(
+        CliRunner().invoke(app, ["reconcile", feed, "--warehouse", "financ"]).exception
+    )
+
+
+def test_personal_keys_are_neither_told_nor_kept(workshop: Make) -> None:
+    personal = [{**field, "pii": "account"} if field["name"] == "id" else field for field in ORDER_FIELDS]
+    shop = workshop({**SUMMED, "warehouses": {"finance": {"keep": ["id", "email"]}}}, fields=personal)
+    shop.merge(order("jane-doe"))
+    shop.load(mask_key=connections.mask_key())
+    change(shop, "delete from {}")
+    done, kept = reconciling.warehouse(shop.feed, "finance", run="scheduled")
+    assert not kept.agrees
+    assert "jane-doe" not in str(kept)
+    with pytest.raises(ReconcileError, match=r"lost 1\.") as caught:
+        reconcile.judge(done)
+    assert "jane-doe" not in str(caught.value)

@@ -1,0 +1,101 @@
+"""Jobs by spark-submit, on a standalone cluster: the same jobs, the same rows, the same errors as over Connect."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import pytest
+from spark_cluster import Cluster, cluster, surroundings
+from workshop import Record, Workshop
+
+from headrace.errors import QuarantineFull, SettingsError, SparkFailed
+
+Make = Callable[..., Workshop]
+
+CONNECTION = "spark_cluster"
+FIELDS = [
+    {"name": "id", "type": "string"},
+    {"name": "revision", "type": "long"},
+    {"name": "state", "type": ["null", "string"], "default": None},
+]
+BROKEN = Record(b"broken", key="x")
+
+
+@pytest.fixture(scope="module")
+def submitting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A cluster, and an Airflow connection to it."""
+    with pytest.MonkeyPatch.context() as patch, cluster(tmp_path_factory.mktemp("spark")) as started:
+        for name, value in surroundings().items():
+            patch.setenv(name, value)
+        connect(patch, started.master)
+        yield started
+
+
+def connect(patch: pytest.MonkeyPatch, master: str, **extra: Any) -> None:
+    connection = {"conn_type": "spark", "host": master, "extra": extra}
+    patch.setenv(f"AIRFLOW_CONN_{CONNECTION.upper()}", json.dumps(connection))
+
+
+def declared(cluster_: Cluster, **more: Any) -> dict[str, Any]:
+    spark = {"connection": CONNECTION, "conf": cluster_.conf}
+    return {"key": ["id"], "order": ["revision"], "spark": spark, **more}
+
+
+def row(key: str, revision: int, state: str | None) -> Record:
+    return Record({"id": key, "revision": revision, "state": state}, key=key)
+
+
+def test_rows_are_merged_and_checked_as_over_connect(
+    workshop: Make, submitting: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPARK_CONNECT_MODE_ENABLED", "1")  # as in a process that has asked a Connect server before
+    checks = [{"column": "state", "one_of": ["here"]}]
+    shop = workshop(declared(submitting, checks=checks), fields=FIELDS)
+    shop.publish(row("a", 2, "here"), row("a", 1, "late"), row("b", 1, "here"), Record(None, key="b"), BROKEN)
+    shop.extract()
+    accounts: Mapping[str, int] = shop.transform("run")
+    assert (accounts["read"], accounts["quarantined"], accounts["inserted"]) == (5, 1, 1)
+    assert shop.check("run") == []
+    shop.publish_run("run")
+    assert shop.clean() == [{"id": "a", "revision": 2, "state": "here"}]
+    assert shop.quarantine() == {(0, 4): "unframed"}
+
+
+def test_json_is_validated_by_the_clusters_own_workers(workshop: Make, submitting: Cluster) -> None:
+    schema = {"type": "object", "properties": {"id": {"type": "string"}, "n": {"type": "integer", "minimum": 0}}}
+    shop = workshop({"key": ["id"], "spark": declared(submitting)["spark"]}, json_schema=schema)
+    shop.merge(Record({"id": "a", "n": 1}), Record({"id": "b", "n": -1}))
+    assert shop.clean() == [{"id": "a", "n": 1}]
+    assert shop.quarantine() == {(0, 1): "invalid"}
+
+
+def test_an_error_of_the_job_is_raised_as_it_was_there(workshop: Make, submitting: Cluster) -> None:
+    shop = workshop(declared(submitting, quarantine={"count": 0}), fields=FIELDS)
+    shop.publish(row("a", 1, "here"), BROKEN)
+    shop.extract()
+    with pytest.raises(QuarantineFull, match="unframed"):
+        shop.transform("run")
+    assert shop.quarantine() == {}
+
+
+def test_a_driver_on_the_cluster_is_refused(
+    workshop: Make, submitting: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = workshop(declared(submitting), fields=FIELDS)
+    shop.publish(row("a", 1, "here"))
+    shop.extract()
+    connect(monkeypatch, submitting.master, **{"deploy-mode": "cluster"})
+    with pytest.raises(SettingsError, match="deploy-mode is cluster"):
+        shop.transform("run")
+
+
+def test_what_spark_submit_cannot_do_is_told_and_may_be_tried_again(
+    workshop: Make, submitting: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = workshop(declared(submitting), fields=FIELDS)
+    shop.publish(row("a", 1, "here"))
+    shop.extract()
+    connect(monkeypatch, "nonsense")
+    with pytest.raises(SparkFailed, match=f"did not bring the job transform to its end on {CONNECTION}") as raised:
+        shop.transform("run")
+    assert raised.value.retry

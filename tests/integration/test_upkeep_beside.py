@@ -1,0 +1,105 @@
+"""Upkeep beside a feed's runs: commit after commit, nothing is lost, nothing grows, and nobody becomes slow."""
+
+import statistics
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+
+from confluent_kafka import Producer
+from keeping import clean_table, is_equal, kept, of, row
+from planting import archive_table
+from workshop import Record, Workshop
+
+from headrace import layout
+from headrace.lake import heads_of
+from headrace.layout import Identifier
+from headrace.lease import Leases, turn
+from headrace.stages import carrying
+from headrace.stages.upkeep import Upkeep
+
+Make = Callable[..., Workshop]
+
+COMMITS, COMPARED = 500, 50
+"""How many extracts, and how many of the first and of the last are compared."""
+RUNS = 6
+SECONDS = timedelta(seconds=30)
+
+
+@contextmanager
+def kept_meanwhile(shop: Workshop) -> Iterator[list[Upkeep]]:
+    """Upkeep again and again, as it will be in three days, when all of now is old."""
+    done: list[Upkeep] = []
+    over = threading.Event()
+
+    def keep() -> None:
+        while not over.is_set():
+            done.append(kept(shop, days=3, patience=SECONDS / 6))
+            over.wait(1)
+
+    thread = threading.Thread(target=keep)
+    thread.start()
+    try:
+        yield done
+    finally:
+        over.set()
+        thread.join()
+
+
+def check_it_only_gave_way(done: list[Upkeep]) -> None:
+    """Whatever was left was so because a run had the turn: runs without a pause between them leave little room."""
+    left = [reason for upkeep in done for table in upkeep.tables for reason in table.left]
+    assert [reason for reason in left if " the turn " not in reason] == []
+
+
+def in_turn(shop: Workshop, table: Identifier, work: Callable[[], object]) -> float:
+    """Work as a run's task does, in its turn; how long it took, the wait for the turn included."""
+    begun = time.monotonic()
+    with turn(Leases(shop.lake.database), layout.lease(table), holder="a run", doing="it", patience=SECONDS):
+        work()
+    return time.monotonic() - begun
+
+
+def test_500_commits_with_upkeep_beside_lose_nothing_and_stay_quick(workshop: Make) -> None:
+    shop, took = workshop({"key": ["id"], "topic": {"partitions": 1}}), []
+    name = layout.archive_table(shop.feed.name)
+    producer = Producer({**shop.kafka, "acks": "all", "linger.ms": 0})
+    with kept_meanwhile(shop) as done:
+        for number in range(COMMITS):
+            producer.produce(shop.feed.topic, b"%d" % number, partition=0)
+            assert producer.flush(30) == 0
+            took.append(in_turn(shop, name, shop.extract))
+    assert len(done) >= 3
+    check_it_only_gave_way(done)
+    assert sum(of(each, "archive").expired for each in done if each.tables) > COMMITS / 2
+    assert is_equal(shop)
+    table = archive_table(shop)
+    assert heads_of(table).of(0) == COMMITS
+    assert table.scan().to_arrow().num_rows == COMMITS
+    kept(shop, days=3)
+    table = archive_table(shop)
+    assert len(carrying.manifests(table)) <= carrying.MANY + 1
+    assert len(table.metadata.snapshots) <= 2
+    assert statistics.median(took[-COMPARED:]) < 2 * statistics.median(took[:COMPARED])
+
+
+def test_runs_with_upkeep_beside_publish_what_they_merge(workshop: Make) -> None:
+    shop = workshop()
+    name = layout.clean_table(shop.feed.name)
+
+    def run(number: int) -> None:
+        shop.transform(f"run {number}")
+        shop.publish_run(f"run {number}")
+
+    with kept_meanwhile(shop) as done:
+        for number in range(RUNS):
+            shop.publish(row(f"a{number}"), row("b", number), Record(b"broken"))
+            in_turn(shop, layout.archive_table(shop.feed.name), shop.extract)
+            in_turn(shop, name, lambda number=number: run(number))  # type: ignore[misc]
+    check_it_only_gave_way(done)
+    assert [each["id"] for each in shop.clean()] == [*(f"a{number}" for number in range(RUNS)), "b"]
+    assert len(shop.quarantine()) == RUNS
+    assert is_equal(shop)
+    kept(shop, days=3)
+    assert len(clean_table(shop).metadata.refs) == 1

@@ -1,0 +1,165 @@
+"""Warehouses' files: what they declare, what feeds get by them, who holds what, and which DAGs hear of a change."""
+
+import json
+import os
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headrace import feed as feeds
+from headrace import lint, warehouse, whereabouts
+from headrace.airflow.warehouse_watch import WarehouseWatch
+from headrace.errors import FeedError, SettingsError
+from headrace.feed import Feed
+from headrace.share import share
+from headrace.whereabouts import Place
+
+TODAY = date(2026, 11, 18)
+FIELDS = [
+    {"name": "id", "type": "string"},
+    {"name": "email", "type": "string", "pii": "email", "aliases": ["mail"]},
+    {"name": "card", "type": "string", "pii": "card"},
+    {
+        "name": "address",
+        "type": {
+            "type": "record",
+            "name": "Address",
+            "fields": [
+                {"name": "city", "type": "string", "doc": "Where."},
+                {
+                    "name": "geo",
+                    "type": {"type": "record", "name": "Geo", "fields": [{"name": "lat", "type": "double"}]},
+                },
+                {"name": "lines", "type": {"type": "array", "items": "string"}},
+            ],
+        },
+    },
+]
+
+
+def feed(**declared: Any) -> Feed:
+    schema = {"type": "record", "name": "Order", "feed": {"key": ["id"], **declared}, "fields": FIELDS}
+    return feeds.parse("orders.avsc", json.dumps(schema))
+
+
+def written(folder: Path, name: str, **declared: Any) -> Path:
+    path = folder / f"{name}.json"
+    path.write_text(json.dumps(declared))
+    return path
+
+
+def test_an_empty_object_declares_a_warehouse(tmp_path: Path) -> None:
+    found = warehouse.read(written(tmp_path, "finance"))
+    assert (found.kind, found.schema_name, found.connection, found.readers) == ("postgres", "public", None, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("{", "cannot be read as JSON"),
+        ('{"kind": "oracle"}', 'kind is "oracle"; it has to be postgres.'),
+        ('{"shcema": "public"}', 'shcema is not an attribute. Did you mean "schema"?'),
+        ('{"feeds": {"orders": {"keeep": []}}}', 'feeds.orders.keeep is not an attribute. Did you mean "keep"?'),
+        ('{"until": "tomorrow"}', 'until is "tomorrow"'),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_told(tmp_path: Path, text: str, told: str) -> None:
+    path = tmp_path / "finance.json"
+    path.write_text(text)
+    with pytest.raises(SettingsError) as caught:
+        warehouse.read(path)
+    assert told in str(caught.value)
+    assert str(caught.value).startswith("finance.json: ")
+
+
+def test_a_feed_goes_to_those_that_name_it_until_their_last_day(tmp_path: Path) -> None:
+    written(tmp_path, "finance", until="2026-11-17")
+    written(tmp_path, "growth", feeds={"orders": {"mask": {"email": "hash"}}}, until="2026-11-18")
+    written(tmp_path, "other", feeds={"customers": {}})
+    written(tmp_path, "late", feeds={"orders": {}}, until="2026-11-17")
+    declared, bad = warehouse.declared(tmp_path)
+    assert not bad
+    shared = warehouse.sharing(feed(warehouses={"finance": {}, "engineering": {}}), declared, today=TODAY)
+    assert set(shared.declaration.warehouses) == {"engineering", "growth"}
+    assert share(shared, "growth").masks == {"email": "hash"}
+
+
+def test_a_feeds_own_word_counts_more_than_the_warehouses(tmp_path: Path) -> None:
+    written(tmp_path, "finance", feeds={"orders": {"keep": ["email", "card"]}})
+    declared, _ = warehouse.declared(tmp_path)
+    shared = warehouse.sharing(feed(warehouses={"finance": {}}), declared, today=TODAY)
+    assert share(shared, "finance").names == ["id", "address"]
+
+
+def test_a_record_is_flattened_into_columns() -> None:
+    flat = share(feed(warehouses={"finance": {"flatten": ["address"], "index": [["address_city"]]}}), "finance")
+    assert flat.names == ["id", "address_city", "address_geo_lat", "address_lines"]
+    assert [column.path for column in flat.columns][1:3] == [("address", "city"), ("address", "geo", "lat")]
+    assert flat.columns[1].doc == "Where."
+    assert flat.indexes == (("address_city",),)
+
+
+@pytest.mark.parametrize(
+    ("declared", "told"),
+    [
+        ({"flatten": ["id"]}, 'flatten names "id", a field of kind string; only a record has fields'),
+        ({"flatten": ["address"], "drop": ["address"]}, 'flattens "address" and also masks or drops it'),
+        ({"index": [["adress"]]}, 'index names "adress", which is not a field. Did you mean "address"?'),
+    ],
+)
+def test_what_cannot_be_flattened_or_indexed_is_told(declared: dict[str, Any], told: str) -> None:
+    with pytest.raises(FeedError) as caught:
+        feed(warehouses={"finance": declared})
+    assert told in str(caught.value)
+
+
+def test_a_warehouse_that_nobody_declared_is_told_by_lint(tmp_path: Path) -> None:
+    path = tmp_path / "orders.avsc"
+    path.write_text(json.dumps(feed(warehouses={"finanse": {}}).schema))
+    found = [fault for fault in lint.lint([path], warehouses=["finance"]) if fault.severity == "error"]
+    assert [(fault.path, fault.fix) for fault in found] == [("feed.warehouses.finanse", 'Did you mean "finance"?')]
+    assert not [fault for fault in lint.lint([path]) if fault.severity == "error"]
+
+
+def test_where_tells_every_store_that_holds_a_field_or_a_kind(tmp_path: Path) -> None:
+    written(tmp_path, "finance", schema="shop")
+    declared, _ = warehouse.declared(tmp_path)
+    one = feed(warehouses={"finance": {"keep": ["email"]}, "engineering": {"mask": {"email": "hash"}}, "other": {}})
+    for word in ("email", "mail"):
+        assert list(whereabouts.find(word, [one], declared)) == [
+            Place("orders", "email", "email", "topic", "orders", "in bytes"),
+            Place("orders", "email", "email", "archive", "archive.orders", "in bytes"),
+            Place("orders", "email", "email", "clean", "clean.orders.email", "as it is"),
+            Place("orders", "email", "email", "quarantine", "quarantine.orders", "in bytes, if rejected"),
+            Place("orders", "email", "email", "finance", "shop.orders.email", "as it is"),
+            Place("orders", "email", "email", "engineering", "?.orders.email", "masked: hash"),
+        ]
+    assert {place.store for place in whereabouts.find("card", [one], declared)} == {
+        "topic", "archive", "clean", "quarantine",
+    }  # fmt: skip
+    assert not list(whereabouts.find("nothing", [one], declared))
+
+
+def test_every_kind_inside_a_field_is_found() -> None:
+    inside = [{"name": "name", "type": "string", "pii": "name"}, {"name": "tel", "type": "string", "pii": "phone"}]
+    person = {"name": "person", "type": {"type": "record", "name": "Person", "fields": inside}}
+    schema = {"type": "record", "name": "Order", "feed": {"key": ["id"]}, "fields": [*FIELDS, person]}
+    one = feeds.parse("orders.avsc", json.dumps(schema))
+    for kind in ("name", "phone"):
+        assert {place.field for place in whereabouts.find(kind, [one], {})} == {"person"}
+
+
+def test_only_feeds_that_a_changed_file_names_are_parsed_again(tmp_path: Path) -> None:
+    watch = WarehouseWatch(tmp_path)
+    written(tmp_path, "finance")
+    assert watch.changed() == frozenset(), "who starts parses everything anyway"
+    path = written(tmp_path, "growth", feeds={"orders": {}})
+    assert watch.changed() == {"orders"}
+    assert watch.changed() == frozenset()
+    written(tmp_path, "growth", feeds={"orders": {"drop": ["card"]}, "calls": {}})
+    os.utime(path, (1, 1))
+    assert watch.changed() == {"orders", "calls"}
+    path.unlink()
+    assert watch.changed() == {"orders", "calls"}
