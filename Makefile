@@ -4,6 +4,8 @@ PYTHON ?= python3
 IN_VENV := .venv/bin/python
 # Unit tests see no stack, not even one that runs: this state folder does not exist.
 WITHOUT_STACK := HEADRACE_STATE=.headrace/none
+# Tests side by side, each with a stack of its own: about 5 GB of memory, and 2 more for Airflow.
+WORKERS ?= 2
 UV = $$(command -v uv || echo .venv/bin/uv)
 
 .DEFAULT_GOAL := help
@@ -38,7 +40,7 @@ restart: $(IN_VENV) ## Restart the stack, or one part: make restart PART=schedul
 	@exec $(IN_VENV) -m stack restart $(PART)
 
 test: setup-tests lint unit ## Run every check and every test
-	@$(IN_VENV) -m pytest tests/integration tests/e2e
+	@$(IN_VENV) -m pytest -n $(WORKERS) tests/integration tests/e2e
 
 unit: $(IN_VENV) ## Run the tests that need no service
 	@$(WITHOUT_STACK) $(IN_VENV) -m pytest tests/unit

@@ -1,4 +1,4 @@
-"""The one stack that integration and end-to-end tests share; unit tests never touch it."""
+"""The stack that integration and end-to-end tests share, one in each worker; unit tests never touch it."""
 
 import os
 import signal
@@ -6,13 +6,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 from stack import settings, trial
 from stack.parts.part import Stack
 from stack.up import build
 
-STATE = settings.REPOSITORY / ".headrace" / "test"
+WORKER = os.environ.get("PYTEST_XDIST_WORKER")
+"""Set where tests run side by side (`pytest -n 2`)."""
+STATE = settings.REPOSITORY / ".headrace" / (f"test-{WORKER}" if WORKER else "test")
 NEEDS_STACK = ("integration", "e2e")
+# Whatever Airflow's own processes would do meanwhile, no integration test looks at it.
+WITHOUT_AIRFLOW = "kafka,s3,spark,register"
 # For developers: HEADRACE_TEST_KEEP=1 leaves the stack up after the tests, and takes it up again in the next run.
 KEEP = os.environ.get("HEADRACE_TEST_KEEP") == "1"
 _entered: list[Path] = []
@@ -31,13 +36,38 @@ def pytest_collectstart(collector: pytest.Collector) -> None:
         _entered.append(STATE)
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes long, so that no worker is left alone with it in the end."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
+class ByFile(LoadScopeScheduling):  # type: ignore[misc]
+    """A file is the work of one worker, and so is all that needs Airflow: it runs once, beside one stack."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.split("::", 1)[0]
+        return "e2e" if "/e2e/" in file else file
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByFile:
+    """Share the files out among the workers."""
+    config.option.loadscopereorder = False
+    return ByFile(config, log)
+
+
 @pytest.fixture(scope="session")
 def stack() -> Iterator[Stack]:
-    """The running stack."""
+    """The running stack, without Airflow's own processes."""
     try:
-        started = trial.run("up", around=os.environ)
-        assert started.returncode == 0, f"The test stack did not come up:\n{started.stdout}{started.stderr}"
+        rise("--only", WITHOUT_AIRFLOW)
         yield build(settings.load(os.environ), os.environ)[0]
     finally:
         if not KEEP:
             trial.remove(STATE, around=os.environ)
+
+
+def rise(*arguments: str) -> None:
+    """Bring up parts of the test stack."""
+    started = trial.run("up", *arguments, around=os.environ)
+    assert started.returncode == 0, f"The test stack did not come up:\n{started.stdout}{started.stderr}"

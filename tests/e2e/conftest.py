@@ -11,8 +11,39 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
+from stack import settings, trial
+from stack.down import stop_parts
+from stack.parts import airflow as parts
+from stack.parts.part import Stack
+from stack.supervision import Supervisor
+
+HERE = Path(__file__).parent
+
 # As root a sandbox cannot be had; the others keep the browser from looking for anything but our page.
 CHROMIUM_FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """All of it is one worker's, and takes long."""
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.long)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Stop Airflow before the tests that do not look at it: idle, it takes a fifth of a core."""
+    if nextitem is not None and HERE not in nextitem.path.parents:
+        programs = [part.name for part in parts.PARTS if part.program is not None]
+        stop_parts(Supervisor(settings.load(os.environ)), programs)
+
+
+@pytest.fixture(scope="session")
+def stack(stack: Stack) -> Stack:
+    """The running stack, Airflow's own processes among it."""
+    started = trial.run("up", around=os.environ)
+    assert started.returncode == 0, f"Airflow did not come up:\n{started.stdout}{started.stderr}"
+    return stack
 
 
 @pytest.fixture(scope="session")

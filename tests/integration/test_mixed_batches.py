@@ -6,8 +6,6 @@ The points come from a run that was watched: a stage is drawn, and then one of t
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from random import Random
 from typing import Any
 
@@ -35,11 +33,7 @@ OVERTAKEN = ("an earlier try of this run", "ValidationException", "CommitFailedE
 RULES: Mapping[str, Mapping[str, Any]] = {"latest": ORDERED, "first": ORDERED, "patch": ORDERED, "append": {}}
 
 
-AT_ONCE = 2
-"""Stories that are told side by side: one alone leaves half of the machine idle."""
-
-
-@contextmanager
+@pytest.fixture(scope="module")
 def nursery() -> Iterator[Nursery]:
     modules = ["whole_run", "headrace.airflow.connections", "spark_jobs.transform", "spark_jobs.check"]
     with Nursery([*modules, "pyspark.sql.connect.session"]) as opened:
@@ -74,18 +68,10 @@ class Deaths:
         return self.chance.choice(self.points[stage]), (f"stage.{stage}", 0, "after")
 
 
-@pytest.mark.timeout(1800)
-def test_after_mixed_batches_with_kills_every_rules_table_is_the_oracles(workshop: Make) -> None:
-    with ThreadPoolExecutor(AT_ONCE) as threads:
-        stories = [threads.submit(tell, workshop, merge) for merge in RULES]
-    for story in stories:
-        story.result()
-
-
-def tell(workshop: Make, merge: str) -> None:
-    """Thirty batches of one feed, from the topic to readers, with a nursery of its own; raises where a row differs."""
-    with nursery() as opened:
-        live(workshop, opened, merge)
+@pytest.mark.long
+@pytest.mark.parametrize("merge", RULES)
+def test_after_mixed_batches_with_kills_the_table_is_the_oracles(workshop: Make, nursery: Nursery, merge: str) -> None:
+    live(workshop, nursery, merge)
 
 
 def live(workshop: Make, nursery: Nursery, merge: str) -> None:
