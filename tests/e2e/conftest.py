@@ -3,6 +3,8 @@
 import json
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -73,3 +75,12 @@ def browser(stack: Any) -> Iterator[Browser]:
         launched = playwright.chromium.launch(executable_path=program, args=CHROMIUM_FLAGS)
         yield launched
         launched.close()
+
+
+@pytest.fixture(scope="session")
+def demo(stack: Stack) -> str:
+    """Two rounds, as a newcomer and then a returning one would see them; the second has late and deleted rows."""
+    for _ in range(2):
+        done = subprocess.run([sys.executable, "-m", "demo"], capture_output=True, text=True, timeout=900, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout

@@ -9,7 +9,6 @@ from typing import Any
 
 import httpx
 import psycopg
-import pytest
 from airflow_runs import triggered
 from playwright.sync_api import Browser, expect
 
@@ -19,15 +18,6 @@ PROGRAMS = Path(sys.executable).parent
 
 def run(*command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
-
-
-@pytest.fixture(scope="module")
-def demo(stack: Any) -> str:
-    """Two rounds, as a newcomer and then a returning one would see them; the second has late and deleted rows."""
-    for _ in range(2):
-        done = run(sys.executable, "-m", "demo")
-        assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
 
 
 def test_every_feed_ends_up_in_every_warehouse_as_the_oracle_says(demo: str) -> None:

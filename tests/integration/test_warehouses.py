@@ -18,6 +18,7 @@ from workshop import ORDER, ORDER_FIELDS, Record, Workshop
 from headrace import warehouse
 from headrace.airflow import connections, feed_file, warehouses
 from headrace.cli import app
+from headrace.declaration import Sharing
 from headrace.errors import SettingsError
 
 Make = Callable[..., Workshop]
@@ -92,6 +93,16 @@ def test_a_team_gets_all_that_was_published_and_what_comes_after(office: Office)
     assert not office.exists(SCHEMA)
     assert not office.exists(ROLE)
     assert not (Path(os.environ["HEADRACE_WAREHOUSES"]) / f"{office.team}.json").exists()
+
+
+def test_whoever_was_interrupted_may_add_it_again(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    feed = office.shop.feed.name
+    office.shop.merge(order("a"))
+    warehouses.declare(office.team, {feed: Sharing()}, until=None, connection=None)  # and then it was killed
+    assert "1 rows" in office.headrace("warehouse", "add", office.team, "--feeds", feed)
+    assert [row[0] for row in office.rows()] == ["a"]
+    told = CliRunner().invoke(app, ["warehouse", "add", office.team, "--feeds", feed, "--drop", f"{feed}.status"])
+    assert f"there is a warehouse {office.team} already" in str(told.exception)
 
 
 def test_a_temporary_one_goes_away_by_itself(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:

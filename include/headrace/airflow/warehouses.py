@@ -36,13 +36,14 @@ class Listed:
 
 
 def declare(name: str, shares: Mapping[str, Sharing], *, until: date | None, connection: str | None) -> Path:
-    """Write a new warehouse's file; what it says of a feed has to fit the feed."""
+    """Write a new warehouse's file; what it says of a feed has to fit the feed.
+
+    One that is there and says the same is left as it is: whoever was interrupted may ask again.
+    """
     folder = Settings().warehouses
     path = folder / f"{name}.json"
     if not layout.NAME.fullmatch(name):
         raise SettingsError(f"{name!r} is no name of a warehouse: lower-case letters, digits and _, first a letter.")
-    if path.exists():
-        raise SettingsError(f"there is a warehouse {name} already: {path}. Choose another name, or change that file.")
     if until is not None and until < datetime.now(UTC).date():
         raise SettingsError(f"its last day, {until}, is over. Choose a later one.")
     wanted = {feed: _whole(feeds.named(feed, Settings().schemas), share) for feed, share in shares.items()}
@@ -56,9 +57,14 @@ def declare(name: str, shares: Mapping[str, Sharing], *, until: date | None, con
     declared = Warehouse(
         connection=connection or layout.WAREHOUSES_CONNECTION, schema_name=name, feeds=wanted, until=until
     )
+    if path.exists() and warehouse.read(path) != declared:
+        raise SettingsError(f"there is a warehouse {name} already: {path}. Choose another name, or change that file.")
     folder.mkdir(exist_ok=True)
     told = declared.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-    path.write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
+    # Under a name that is not read, until it is whole.
+    written = path.with_name(f".{path.name}")
+    written.write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
+    written.replace(path)
     return path
 
 
