@@ -1,5 +1,6 @@
 """Errands: work in a process of its own, one at a time."""
 
+import gc
 import signal
 import time
 from pathlib import Path
@@ -48,3 +49,24 @@ def test_an_errand_that_hangs_is_called_off(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(errand, "REST_S", 0.0)
     assert messenger.is_free()
     assert messenger.has_failed
+
+
+def test_an_errand_does_not_collect_what_its_parent_left(tmp_path: Path) -> None:
+    class Client:
+        """As Kafka's are: in a cycle, with a finalizer that means threads which only the parent has."""
+
+        def __init__(self) -> None:
+            self.itself = self
+
+        def __del__(self) -> None:
+            (tmp_path / "finalized").touch()
+
+    gc.disable()
+    try:
+        Client()
+        Messenger().send(gc.collect, patience=10)
+        assert not (tmp_path / "finalized").exists()
+        gc.collect()
+        assert (tmp_path / "finalized").exists()
+    finally:
+        gc.enable()

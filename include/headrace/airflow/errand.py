@@ -1,5 +1,6 @@
 """Errands: work that may wait for a service, in processes forked off, so that the DAG processor goes on meanwhile."""
 
+import gc
 import logging
 import multiprocessing
 import signal
@@ -57,6 +58,8 @@ class Messenger:
 
 def _run(work: Callable[[], object]) -> None:
     """Be a process of its own: with nobody's signal handlers, and with database connections of its own."""
+    # What the parent left to be collected stays: a Kafka client's finalizer would wait for threads that are not here.
+    gc.freeze()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR2):
         signal.signal(number, signal.SIG_DFL)
     _leave_connections()
