@@ -14,7 +14,7 @@ from headrace.errors import RegistryError
 
 def test_an_errand_does_its_work_elsewhere_and_comes_back(tmp_path: Path) -> None:
     messenger = Messenger()
-    messenger.send((tmp_path / "done").touch, patience=10)
+    messenger.send((tmp_path / "done").touch, patience=60)
     assert (tmp_path / "done").exists()
     assert messenger.is_free()
     assert not messenger.has_failed
@@ -34,7 +34,7 @@ def test_after_an_errand_that_failed_there_is_a_pause(monkeypatch: pytest.Monkey
         raise RegistryError("no answer")
 
     messenger = Messenger()
-    messenger.send(fail, patience=10)
+    messenger.send(fail, patience=60)
     assert not messenger.is_free()
     assert messenger.has_failed
     monkeypatch.setattr(errand, "REST_S", 0.0)
@@ -64,7 +64,7 @@ def test_an_errand_does_not_collect_what_its_parent_left(tmp_path: Path) -> None
     gc.disable()
     try:
         Client()
-        Messenger().send(gc.collect, patience=10)
+        Messenger().send(gc.collect, patience=60)
         assert not (tmp_path / "finalized").exists()
         gc.collect()
         assert (tmp_path / "finalized").exists()
