@@ -65,6 +65,10 @@ RULES = "headrace.rules"
 ACCOUNTS = "headrace.accounts"
 """The key in a snapshot summary: what became of the records that a run read, as JSON."""
 
+WRITTEN = "headrace.written"
+"""The key in a snapshot summary, as JSON: how many `rows` a run wrote, how many of these took the place of one that
+`stood`, and whether it read records that had been judged `again`."""
+
 TEXTS = "headrace.texts"
 """The table property: a JSON object of the columns whose texts are more than that, `json` or `time`. It stays when the
 feed drops the column, whose values a warehouse still has."""

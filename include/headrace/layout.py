@@ -6,7 +6,7 @@ from datetime import datetime
 NAME = re.compile(r"[a-z][a-z0-9_]{0,47}")
 """What a feed may be called: it becomes a DAG, three tables, a file and a column prefix everywhere unchanged."""
 
-PLATFORM_DAGS = ("import", "rebuild", "replay", "upkeep", "watch")
+PLATFORM_DAGS = ("import", "rebuild", "reconcile", "replay", "upkeep", "watch")
 """What the platform's own DAGs are called, or will be: no feed can be."""
 
 KAFKA_CONNECTION = "headrace_kafka"
@@ -32,6 +32,11 @@ RESULT = re.compile(r"[0-9]{13}-run_[a-z0-9_]+")
 
 LAST_MILLISECOND = 9_999_999_999_999
 """Of the thirteen digits that moments are counted in; it comes in the year 2286."""
+
+TOPIC, STREAM, ARCHIVE, CLEAN = "topic", "stream", "archive", "clean"
+LAKE_STORES = (ARCHIVE, CLEAN)
+STORES = (TOPIC, STREAM, *LAKE_STORES)
+"""The stores of every feed: no warehouse is called so."""
 
 Identifier = tuple[str, str]
 """An Iceberg table inside the catalog: namespace and name."""
@@ -131,6 +136,11 @@ def asset(store: str, feed: str) -> tuple[str, str]:
     Airflow leaves a scheme that begins with x- as it is; for any other it looks through every provider first.
     """
     return f"{store}.{feed}", f"x-headrace://{store}/{feed}"
+
+
+def is_warehouse(name: str) -> bool:
+    """Whether a warehouse may be called so."""
+    return bool(NAME.fullmatch(name)) and name not in STORES
 
 
 def warehouse_connection(warehouse: str) -> str:

@@ -39,8 +39,11 @@ def declare(name: str, shares: Mapping[str, Sharing], *, until: date | None, con
     """Write a new warehouse's file; what it says of a feed has to fit the feed."""
     folder = Settings().warehouses
     path = folder / f"{name}.json"
-    if not layout.NAME.fullmatch(name):
-        raise SettingsError(f"{name!r} is no name of a warehouse: lower-case letters, digits and _, first a letter.")
+    if not layout.is_warehouse(name):
+        raise SettingsError(
+            f"{name!r} is no name of a warehouse: lower-case letters, digits and _, first a letter, and none of "
+            f"{', '.join(layout.STORES)}."
+        )
     if path.exists():
         raise SettingsError(f"there is a warehouse {name} already: {path}. Choose another name, or change that file.")
     if until is not None and until < datetime.now(UTC).date():
