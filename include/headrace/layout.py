@@ -20,12 +20,17 @@ WAREHOUSES_CONNECTION = "headrace_warehouses"
 """The database in which teams get warehouses of their own on demand, a schema each."""
 MASKS_CONNECTION = "headrace_masks"
 SIGNING_CONNECTION = "headrace_signing"
+ALERTS_CONNECTION = "headrace_alerts"
+"""The webhook that is told of what the owners' own ones are not there for."""
 
 RUN_BRANCH = "run_"
 """What the names of runs' branches begin with: upkeep drops those that are left."""
 
 CHECKS_PREFIX = "checks"
 """Where Airflow's API server serves the pages about check results."""
+
+RECONCILE_PREFIX = "reconcile"
+"""Where it serves those about reconciliations."""
 
 RESULT = re.compile(r"[0-9]{13}-run_[a-z0-9_]+")
 """What a check's result is called."""
@@ -115,6 +120,11 @@ def checks_page(base_url: str, feed: str, *, result: str = "") -> str:
     return "/".join(part.rstrip("/") for part in (base_url, CHECKS_PREFIX, feed, result) if part)
 
 
+def reconcile_page(base_url: str, feed: str) -> str:
+    """The address of the page that shows how a feed's stores compared."""
+    return "/".join(part.rstrip("/") for part in (base_url, RECONCILE_PREFIX, feed) if part)
+
+
 def plan(feed: str, *, nonce: str) -> str:
     """What an extract's plan is called; its files' names end in it, so that each tells whose archive may hold it."""
     return f"{feed}.{nonce[:12]}"
@@ -145,6 +155,11 @@ def is_warehouse(name: str) -> bool:
 
 def warehouse_connection(warehouse: str) -> str:
     return f"headrace_warehouse_{warehouse}"
+
+
+def alerts_connection(owner: str) -> str:
+    """The webhook of the team that answers for a feed."""
+    return f"{ALERTS_CONNECTION}_{re.sub(r'[^a-z0-9]+', '_', owner.lower()).strip('_')}"
 
 
 def reader_role(warehouse: str) -> str:

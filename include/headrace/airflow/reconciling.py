@@ -9,8 +9,12 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from airflow.providers.common.compat.sdk import Stats
+from airflow.sdk.configuration import conf
 
+from headrace import feed as feeds
 from headrace import layout
+from headrace.airflow import alerts, feed_file
+from headrace.errors import FeedError, ReconcileError
 from headrace.feed import Feed
 from headrace.layout import ARCHIVE, CLEAN, STREAM, TOPIC
 from headrace.settings import Settings
@@ -36,6 +40,32 @@ FOR_WAREHOUSES = "Clear the run's load task; if they still differ, somebody else
 def stores(feed: Feed) -> list[str]:
     """What there is to reconcile of a feed, each with the store before it."""
     return [ARCHIVE, CLEAN, *feed.declaration.warehouses]
+
+
+def every_pair(feed: str | None) -> list[dict[str, str]]:
+    """The stores of one feed, or of all that have a file now; one whose file is at fault is told of by its own task."""
+    names = [feed] if feed else [path.stem for path in feeds.files(Settings().schemas)]
+    return [{"feed": name, "store": store} for name in names for store in _stores_of(name)]
+
+
+def _stores_of(name: str) -> list[str]:
+    try:
+        return stores(feed_file.sharing(feeds.named(name, Settings().schemas)))
+    except FeedError:
+        return [ARCHIVE]
+
+
+def prove(feed: Feed, store: str, *, run: str, full: bool) -> "Reconciliation | None":
+    """Compare, and where the two disagree tell whoever the feed names, and raise."""
+    done = compare(feed, store, run=run, full=full)
+    if done is not None:
+        try:
+            judge(feed, done)
+        except ReconcileError as error:
+            page = layout.reconcile_page(conf.get("api", "base_url", fallback=""), feed.name)
+            alerts.tell(feed, f"{feed.name}: {done.pair} disagree", f"{error} {page}")
+            raise
+    return done
 
 
 def compare(feed: Feed, store: str, *, run: str, full: bool) -> "Reconciliation | None":
