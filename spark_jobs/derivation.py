@@ -1,4 +1,4 @@
-"""The derivation job: all rows of a clean table made once more from its archive, and left in a file; it writes no table."""
+"""The derivation job: all rows of a clean table made once more from its archive, left in a file and in no table."""
 
 import json
 from collections.abc import Iterator, Mapping

@@ -122,9 +122,7 @@ def told(rows: tuple[int, int], sums: Mapping[str, tuple[str, str]], differences
     return "; ".join(_told(rows, sums, differences))
 
 
-def _told(
-    rows: tuple[int, int], sums: Mapping[str, tuple[str, str]], differences: Mapping[str, Any]
-) -> Iterator[str]:
+def _told(rows: tuple[int, int], sums: Mapping[str, tuple[str, str]], differences: Mapping[str, Any]) -> Iterator[str]:
     yield f"{rows[1]} rows of {rows[0]}"
     for name, (one, other) in sums.items():
         yield f"sum of {name} {other} of {one}"

@@ -29,7 +29,7 @@ def tell(feed: Feed, subject: str, text: str) -> None:
             log.warning("feed %s: nobody is told: it names no alerts.to, and there is no connection %s", feed.name, ids)
             return
         # Not by calling it: that would render the text as a template, and a key may look like one.
-        notifier.notify({})  # type: ignore[typeddict-item]
+        notifier.notify({})
     except (AirflowException, OSError, ValueError) as error:
         log.error("feed %s: its alert could not be sent: %s: %s", feed.name, type(error).__name__, error)
     else:

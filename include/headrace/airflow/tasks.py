@@ -311,7 +311,7 @@ def reconcile(path: str, store: str) -> Mapping[str, int]:
     if done is None:
         raise AirflowSkipException(f"feed {feed.name}: nothing new in {store} to reconcile")
     told = "all rows" if done.scope == "whole" else "rows that changed"
-    log.info("feed %s: %s agree, %s: %d", feed.name, done.pair, told, done.found_rows)
+    log.info("feed %s, %s: %s agree, %d", feed.name, done.pair, told, done.found_rows)
     return {"rows": done.found_rows}
 
 

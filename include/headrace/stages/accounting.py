@@ -163,9 +163,7 @@ def _total(snapshot: Snapshot | None) -> int:
 
 def _meet(spans: Spans, others: Mapping[int, Sequence[Span]]) -> bool:
     return any(
-        low < next_ and high > first
-        for number, (first, next_) in spans.items()
-        for low, high in others.get(number, ())
+        low < next_ and high > first for number, (first, next_) in spans.items() for low, high in others.get(number, ())
     )
 
 
@@ -186,7 +184,6 @@ def archived(table: Table, spans: Spans) -> int:
 
 def _within(spans: Spans) -> str:
     parts = (
-        f"(partition = {number} and offset >= {first} and offset < {next_})"
-        for number, (first, next_) in spans.items()
+        f"(partition = {number} and offset >= {first} and offset < {next_})" for number, (first, next_) in spans.items()
     )
     return " or ".join(parts)
