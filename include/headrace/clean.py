@@ -38,6 +38,9 @@ FROM_PARTITION, FROM_OFFSET = "_from_partition", "_from_offset"
 RANK_PARTITION, RANK_OFFSET = "_rank_partition", "_rank_offset"
 """The coordinates that rank the row: those of its record, in a region of their own for what did not come live."""
 
+BOTTOM = -(2**31)
+"""The partition that a row ranks by of which no record is left: whatever comes is above it."""
+
 CONTENT = "_content"
 """A hash of what the row shows: two versions of a key with the same one say the same."""
 

@@ -50,6 +50,8 @@ TEXTS = ("sums", "checksums", "differences")
 """What is kept as JSON."""
 COMPARED = "headrace.compared."
 """What the table's properties begin with that tell how far two stores were compared, by the second of them."""
+BY_HAND = "command"
+"""Who asked, where it was no run: a person's comparison takes nothing from what the next run has to compare."""
 UNKNOWN = ("", "")
 """Checksums where no row was hashed."""
 KEYS_TOLD, PARTITIONS_TOLD = 20, 10
@@ -153,7 +155,7 @@ def keep(feed: str, done: Sequence[Reconciliation], *, lake: Lake, since: int | 
     notes = {
         f"{COMPARED}{each.found}": json.dumps({"run": each.run, "since": since, "snapshot": each.snapshot})
         for each in done
-        if each.found in layout.LAKE_STORES
+        if each.found in layout.LAKE_STORES and each.scope == "changes" and each.run != BY_HAND
     }
     with table.transaction() as transaction:
         transaction.append(pa.Table.from_pylist(rows, schema=schema))

@@ -92,13 +92,11 @@ def archive(feed: Feed, *, run: str, full: bool = False) -> "Reconciliation | No
     from headrace.stages import verify
 
     lake, begin = connections.lake(Settings()), time.monotonic()
-    since = reconciliation.compared(feed.name, ARCHIVE, run=run, lake=lake)
-    if since is None and not full:
-        since = BEFORE_THE_LAST
-    # A stream cannot be asked by our offsets, and its broker is not needed.
+    since = None if full else reconciliation.compared(feed.name, ARCHIVE, run=run, lake=lake) or BEFORE_THE_LAST
+    # A stream cannot be asked by our offsets, so no broker is needed.
     kafka = {} if feed.declaration.kinesis else connections.kafka()
-    done = verify.verify(feed, lake=lake, kafka=kafka, since=None if full else since)
-    if done.snapshot is None:
+    done = verify.verify(feed, lake=lake, kafka=kafka, since=since)
+    if done.snapshot in (None, since):
         return None
     kept = of_verification(feed, done, run=run, seconds=time.monotonic() - begin)
     return _kept(feed, kept, lake=lake, since=since)
@@ -209,7 +207,7 @@ def _derived(feed: Feed, *, run: str) -> "Reconciliation | None":
         snapshot=done.snapshot,
         seconds=time.monotonic() - begin,
     )
-    return _kept(feed, kept, lake=lake, since=done.snapshot)
+    return _kept(feed, kept, lake=lake)
 
 
 def _follow(feed: Feed, *, lake: "Lake", alone: "Callable[[], Any]") -> None:

@@ -48,13 +48,14 @@ def reconcile(
     # Airflow logs to standard output, which belongs to our own answer.
     with contextlib.redirect_stdout(sys.stderr):
         from headrace.airflow import feed_file, reconciling
+        from headrace.reconciliation import BY_HAND
 
         shared = feed_file.sharing(declared)
         known = reconciling.stores(shared)
         for name in store or ():
             if name not in known:
                 raise SettingsError(f"feed {feed} has no store {name} to reconcile. {nearest(name, known)}")
-        every = (reconciling.compare(shared, name, run="command", full=full) for name in store or known)
+        every = (reconciling.compare(shared, name, run=BY_HAND, full=full) for name in store or known)
         done = [each for each in every if each]
     if json_:
         print(json.dumps([each.model_dump(mode="json") for each in done]))

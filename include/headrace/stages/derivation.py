@@ -18,7 +18,7 @@ from pyiceberg.types import IcebergType
 
 from headrace import away, layout
 from headrace.arrow import travel_type, travelling
-from headrace.clean import FROM_OFFSET, FROM_PARTITION, HIDDEN_ROW, RANK_PARTITION
+from headrace.clean import BOTTOM, FROM_OFFSET, FROM_PARTITION, HIDDEN_ROW, RANK_PARTITION
 from headrace.columns import field_types
 from headrace.dropped import Span, dropped_of
 from headrace.feed import Feed
@@ -29,8 +29,6 @@ from headrace.stages.transform import TransformPlan
 
 EXPECTED = "expected.arrow"
 """The file in a plan's folder that the job leaves."""
-BOTTOM = -(2**31)
-"""What a hidden row ranks by of which no record is left: a table that is made anew has none."""
 
 Run = Callable[[str], str]
 """Asks Spark: a plan in, figures out, both as JSON."""
@@ -132,6 +130,7 @@ def found(
 def told(dropped: Mapping[int, Sequence[Span]]) -> str:
     """The rows that can be made once more from what the archive holds, as a filter."""
     if not dropped:
+        # A hidden row of which no record is left would not be there if the table were made anew.
         return f"{HIDDEN_ROW} = false or {RANK_PARTITION} > {BOTTOM}"
     # What deleted a key may have taken its place in the order from a record that is gone.
     gone = (
