@@ -8,12 +8,12 @@ from pyiceberg.types import DecimalType, FloatType, IcebergType, IntegerType, Li
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from headrace.clean import CONTENT, FROM_OFFSET, FROM_PARTITION, HIDDEN_ROW, RANK_OFFSET, RANK_PARTITION
+from headrace.clean import BOTTOM, CONTENT, FROM_OFFSET, FROM_PARTITION, HIDDEN_ROW, RANK_OFFSET, RANK_PARTITION
 from headrace.columns import field_types
 from headrace.record import AFTER
 from headrace.stages.transform import TransformPlan
 from spark_jobs.conditions import any_of
-from spark_jobs.origins import BOTTOM, IMPORTED, is_from_elsewhere
+from spark_jobs.origins import IMPORTED, is_from_elsewhere
 
 # Columns of our own begin as no field may, so that none takes the place of a feed's.
 BELOW, BEST, NOTED_AFTER = "_below", "_best", "_after"

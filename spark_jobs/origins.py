@@ -16,8 +16,6 @@ from headrace.stages.transform import TransformPlan
 # Partitions below zero are a drained topic's. Farther below, in regions of their own, rank the records that came from
 # some other topic, and those that were imported: history, below everything that came live.
 DRAINED, ELSEWHERE, IMPORTED = -(2**28), -(2**29), -(2**30)
-BOTTOM = -(2**31)
-"""What a row ranks by of which no record is left: whatever comes is above it."""
 
 SIGNATURE = 64
 """Hex digits."""

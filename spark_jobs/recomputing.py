@@ -9,11 +9,10 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from headrace.clean import CONTENT, FROM_OFFSET, FROM_PARTITION, HIDDEN_ROW, RANK_OFFSET, RANK_PARTITION
+from headrace.clean import BOTTOM, CONTENT, FROM_OFFSET, FROM_PARTITION, HIDDEN_ROW, RANK_OFFSET, RANK_PARTITION
 from headrace.stages.transform import TransformPlan
 from spark_jobs import merging, patching
 from spark_jobs.merging import CONTENTS, COORDINATES, NOTHING, RECORDS
-from spark_jobs.origins import BOTTOM
 
 KEY = "_key_"
 

@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from headrace import heads
-from headrace.clean import ACCOUNTS, RULES
+from headrace.clean import ACCOUNTS, RULES, WRITTEN
 from headrace.quarantine import Reason, refuse_too_many
 from headrace.stages.transform import REBUILT, TransformPlan
 from spark_jobs import (
@@ -196,7 +196,7 @@ class Transform:
             self.spark.sql(f"alter table {plan.clean} drop branch if exists `{plan.branch}`")
             return
         self.spark.sql(f"alter table {plan.clean} create or replace branch `{plan.branch}` as of version {plan.base}")
-        self.note(accounts)
+        self.note(accounts, decided)
         source, target = rows.where(WRITES).drop(*NOTES), f"{plan.clean}.`{branch}`"
         if plan.anew:
             source.writeTo(target).overwrite(F.lit(True))
@@ -212,8 +212,11 @@ class Transform:
                 on &= stretches.within(F.col(f"`{branch}`.`{plan.key[0]}`"), found)
             source.alias("s").mergeInto(target, on).whenMatched().updateAll().whenNotMatched().insertAll().merge()
 
-    def note(self, accounts: Mapping[str, int]) -> None:
-        noted = {heads.PROPERTY: self.plan.heads, RULES: self.plan.rules, ACCOUNTS: json.dumps(accounts)}
+    def note(self, accounts: Mapping[str, int], decided: deciding.Summary) -> None:
+        again = bool(self.plan.released or self.plan.window)
+        written = {"rows": decided.written, "stood": decided.stood, "again": again}
+        noted = {heads.PROPERTY: self.plan.heads, RULES: self.plan.rules}
+        noted |= {ACCOUNTS: json.dumps(accounts), WRITTEN: json.dumps(written)}
         for name, value in {**noted, **({REBUILT: "true"} if self.plan.anew else {})}.items():
             self.spark.conf.set(f"{SNAPSHOT_PROPERTY}{name}", value)
 

@@ -172,6 +172,12 @@ class Workshop:
         reconcile.judge(done)
         return done
 
+    def prove(self, store: str = "clean", *, full: bool = True, run: str | None = None) -> Any:
+        """How a store of the lake compares with the one before it, as runs and nights ask."""
+        from headrace.airflow import reconciling
+
+        return reconciling.compare(self.feed, store, run=run or uuid.uuid4().hex, full=full)
+
     def clean(self) -> list[dict[str, Any]]:
         """The visible rows of the clean table, by key."""
         table = self.lake.find(layout.clean_table(self.feed.name))

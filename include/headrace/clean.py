@@ -38,6 +38,9 @@ FROM_PARTITION, FROM_OFFSET = "_from_partition", "_from_offset"
 RANK_PARTITION, RANK_OFFSET = "_rank_partition", "_rank_offset"
 """The coordinates that rank the row: those of its record, in a region of their own for what did not come live."""
 
+BOTTOM = -(2**31)
+"""The partition that a row ranks by of which no record is left: whatever comes is above it."""
+
 CONTENT = "_content"
 """A hash of what the row shows: two versions of a key with the same one say the same."""
 
@@ -64,6 +67,10 @@ RULES = "headrace.rules"
 
 ACCOUNTS = "headrace.accounts"
 """The key in a snapshot summary: what became of the records that a run read, as JSON."""
+
+WRITTEN = "headrace.written"
+"""The key in a snapshot summary, as JSON: how many `rows` a run wrote, how many of these took the place of one that
+`stood`, and whether it read records that had been judged `again`."""
 
 TEXTS = "headrace.texts"
 """The table property: a JSON object of the columns whose texts are more than that, `json` or `time`. It stays when the

@@ -23,6 +23,10 @@ class Comparison:
     altered: Offsets
     differing: Mapping[int, tuple[str, ...]]
     """Of the first altered records, by offset: the parts that differ."""
+    checksum: int = 0
+    """Of what the archive holds."""
+    apart: int = 0
+    """What its checksum would change by, were everything as in the topic."""
 
 
 def compare(topic: Imprints, archive: Imprints, *, listed: int) -> Comparison:
@@ -38,13 +42,19 @@ def compare(topic: Imprints, archive: Imprints, *, listed: int) -> Comparison:
     differs["headers"] &= there.parts["headers"] != unreadable_headers()
     altered = np.logical_or.reduce([np.zeros(len(here), dtype=np.bool_), *differs.values()])
     wrong = np.unique(here.offsets[altered])
+    missing = np.setdiff1d(topic.offsets, archive.offsets, assume_unique=False)
+    again = np.r_[False, archive.offsets[1:] == archive.offsets[:-1]][: len(archive)]
+    should_be = topic.where(np.isin(topic.offsets, np.r_[wrong, missing])).checksum
+    should_not = archive.where(again | ~held | np.isin(archive.offsets, wrong)).checksum
     return Comparison(
         equal=len(np.unique(here.offsets)) - len(wrong),
-        missing=np.setdiff1d(topic.offsets, archive.offsets, assume_unique=False),
+        missing=missing,
         surplus=np.unique(archive.offsets[~held]),
         doubled=doubles(archive.offsets),
         altered=wrong,
         differing={int(offset): _parts(here.offsets == offset, differs) for offset in wrong[:listed]},
+        checksum=archive.checksum,
+        apart=should_be - should_not,
     )
 
 

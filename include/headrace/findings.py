@@ -40,11 +40,14 @@ class Finding:
     next: int
     about: str = ""
 
-    def __str__(self) -> str:
+    @property
+    def place(self) -> str:
         last = f"–{self.next - 1}" if self.next - self.first > 1 else ""
         drained = f"{mirrored(self.partition)} of the drained topic,"
-        place = f"partition {self.partition if self.partition >= 0 else drained} offset {self.first}{last}"
-        return f"{self.kind}: {place}" + (f": {self.about}" if self.about else "")
+        return f"partition {self.partition if self.partition >= 0 else drained} offset {self.first}{last}"
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.place}" + (f": {self.about}" if self.about else "")
 
 
 @dataclass
@@ -63,6 +66,10 @@ class Account:
     """Rows in the archive."""
     equal: int = 0
     """Records that are in both, once and the same."""
+    checksum: int = 0
+    """Of all rows in the archive."""
+    apart: int = 0
+    """What it would change by, were everything as in the topic."""
     counts: Counter[str] = field(default_factory=Counter)
     findings: list[Finding] = field(default_factory=list)
 
@@ -70,6 +77,12 @@ class Account:
     def lag(self) -> int:
         """Offsets on the broker that are not archived yet."""
         return max(0, self.on_broker[1] - max(self.head, self.on_broker[0])) if self.on_broker else 0
+
+    @property
+    def expected(self) -> int:
+        """How many records the archive should hold."""
+        surplus = sum(self.counts[kind] for kind in ("double", "surplus", "ahead"))
+        return self.records - surplus + self.counts["gap"]
 
     @property
     def differences(self) -> int:

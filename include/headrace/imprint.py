@@ -22,6 +22,9 @@ PARTS = ("key", "value", "headers", "timestamp", "timestamp_type")
 Offsets = npt.NDArray[np.int64]
 Hashes = npt.NDArray[np.uint64]
 
+_MIXER = np.uint64(0x9E3779B97F4A7C15)
+"""An odd number whose bits are without a pattern."""
+
 
 @dataclass(frozen=True)
 class Imprints:
@@ -36,6 +39,15 @@ class Imprints:
     def where(self, chosen: npt.NDArray[Any]) -> "Imprints":
         """Those at an index, or at which a mask is true."""
         return Imprints(self.offsets[chosen], {name: hashes[chosen] for name, hashes in self.parts.items()})
+
+    @property
+    def checksum(self) -> int:
+        """Of all records together, in whatever order they come; two that swap a part of theirs change it."""
+        mixed = self.offsets.astype(np.uint64)
+        for name in PARTS:
+            mixed = (mixed ^ self.parts[name]) * _MIXER
+            mixed ^= mixed >> np.uint64(29)
+        return int(mixed.sum(dtype=np.uint64))
 
     def in_order(self) -> "Imprints":
         return self.where(np.argsort(self.offsets, kind="stable"))

@@ -6,7 +6,7 @@ from datetime import datetime
 NAME = re.compile(r"[a-z][a-z0-9_]{0,47}")
 """What a feed may be called: it becomes a DAG, three tables, a file and a column prefix everywhere unchanged."""
 
-PLATFORM_DAGS = ("import", "rebuild", "replay", "upkeep", "watch")
+PLATFORM_DAGS = ("import", "rebuild", "reconcile", "replay", "upkeep", "watch")
 """What the platform's own DAGs are called, or will be: no feed can be."""
 
 KAFKA_CONNECTION = "headrace_kafka"
@@ -20,6 +20,8 @@ WAREHOUSES_CONNECTION = "headrace_warehouses"
 """The database in which teams get warehouses of their own on demand, a schema each."""
 MASKS_CONNECTION = "headrace_masks"
 SIGNING_CONNECTION = "headrace_signing"
+ALERTS_CONNECTION = "headrace_alerts"
+"""The webhook that is told of what the owners' own ones are not there for."""
 
 RUN_BRANCH = "run_"
 """What the names of runs' branches begin with: upkeep drops those that are left."""
@@ -27,11 +29,19 @@ RUN_BRANCH = "run_"
 CHECKS_PREFIX = "checks"
 """Where Airflow's API server serves the pages about check results."""
 
+RECONCILE_PREFIX = "reconcile"
+"""Where it serves those about reconciliations."""
+
 RESULT = re.compile(r"[0-9]{13}-run_[a-z0-9_]+")
 """What a check's result is called."""
 
 LAST_MILLISECOND = 9_999_999_999_999
 """Of the thirteen digits that moments are counted in; it comes in the year 2286."""
+
+TOPIC, STREAM, ARCHIVE, CLEAN = "topic", "stream", "archive", "clean"
+LAKE_STORES = (ARCHIVE, CLEAN)
+STORES = (TOPIC, STREAM, *LAKE_STORES)
+"""The stores of every feed: no warehouse is called so."""
 
 Identifier = tuple[str, str]
 """An Iceberg table inside the catalog: namespace and name."""
@@ -110,6 +120,11 @@ def checks_page(base_url: str, feed: str, *, result: str = "") -> str:
     return "/".join(part.rstrip("/") for part in (base_url, CHECKS_PREFIX, feed, result) if part)
 
 
+def reconcile_page(base_url: str, feed: str) -> str:
+    """The address of the page that shows how a feed's stores compared."""
+    return "/".join(part.rstrip("/") for part in (base_url, RECONCILE_PREFIX, feed) if part)
+
+
 def plan(feed: str, *, nonce: str) -> str:
     """What an extract's plan is called; its files' names end in it, so that each tells whose archive may hold it."""
     return f"{feed}.{nonce[:12]}"
@@ -133,8 +148,18 @@ def asset(store: str, feed: str) -> tuple[str, str]:
     return f"{store}.{feed}", f"x-headrace://{store}/{feed}"
 
 
+def is_warehouse(name: str) -> bool:
+    """Whether a warehouse may be called so."""
+    return bool(NAME.fullmatch(name)) and name not in STORES
+
+
 def warehouse_connection(warehouse: str) -> str:
     return f"headrace_warehouse_{warehouse}"
+
+
+def alerts_connection(owner: str) -> str:
+    """The webhook of the team that answers for a feed."""
+    return f"{ALERTS_CONNECTION}_{re.sub(r'[^a-z0-9]+', '_', owner.lower()).strip('_')}"
 
 
 def reader_role(warehouse: str) -> str:

@@ -89,6 +89,15 @@ class Keys:
 
 
 @dataclass(frozen=True)
+class Differences:
+    """Which rows differ."""
+
+    keys: Mapping[Kind, Keys]
+    columns: Mapping[str, int]
+    """Of the altered rows: in how many each column differs."""
+
+
+@dataclass(frozen=True)
 class Verdict:
     """Both sides' figures, and where they differ."""
 
@@ -124,16 +133,37 @@ def reckon(shape: Shape, *, expected: Side, found: Side, listed: int = LISTED) -
         verdict = Verdict(_total(there[EXPECTED], shape), _total(there[FOUND], shape))
         if not apart:
             return verdict
-        for name, side in ((EXPECTED, expected), (FOUND, found)):
-            _keep(engine, name, shape, side(), buckets=apart)
-        search = _Search(engine, shape)
-        return Verdict(
-            verdict.expected,
-            verdict.found,
-            tuple(apart) if shape.partition else (),
-            {kind: keys for kind in KINDS if (keys := search.keys(kind, listed)).count},
-            search.columns(),
-        )
+        found_ = _differences(engine, shape, expected=expected, found=found, listed=listed, buckets=apart)
+        named = tuple(apart) if shape.partition else ()
+        return Verdict(verdict.expected, verdict.found, named, found_.keys, found_.columns)
+
+
+def _differences(
+    engine: duckdb.DuckDBPyConnection,
+    shape: Shape,
+    *,
+    expected: Side,
+    found: Side,
+    listed: int,
+    buckets: Sequence[str] | None = None,
+) -> Differences:
+    for name, side in ((EXPECTED, expected), (FOUND, found)):
+        _keep(engine, name, shape, side(), buckets=buckets)
+    search = _Search(engine, shape)
+    keys = {kind: keys for kind in KINDS if (keys := search.keys(kind, listed)).count}
+    return Differences(keys, search.columns())
+
+
+def figures(shape: Shape, side: Side) -> Figures:
+    """What one store has, in all."""
+    with _engine() as engine:
+        return _total(_figures(engine, shape, side()), shape)
+
+
+def differences(shape: Shape, *, expected: Side, found: Side, listed: int = LISTED) -> Differences:
+    """The rows that differ, of two sides that are known to."""
+    with _engine() as engine:
+        return _differences(engine, shape, expected=expected, found=found, listed=listed)
 
 
 @contextmanager
@@ -229,17 +259,20 @@ def _keep(
     shape: Shape,
     batches: Iterator[pa.RecordBatch],
     *,
-    buckets: Sequence[str],
+    buckets: Sequence[str] | None,
 ) -> None:
-    """Keep a side's rows of some partitions: keys as they are, of everything a hash."""
+    """Keep a side's rows, all or those of some partitions: keys as they are, of everything a hash."""
     hashes = [
         sql.SQL("hash({}) as {}").format(sql.Identifier(name), sql.Identifier(_hash(name))) for name in shape.names
     ]
     kept = sql.SQL(", ").join([*map(sql.Identifier, shape.key), *hashes])
-    listed = sql.SQL(", ").join(map(sql.Literal, buckets))
-    made = sql.SQL("create table {} as select {} from source where {} in ({})")
+    where: sql.Composable = sql.SQL("true")
+    if buckets is not None:
+        listed = sql.SQL(", ").join(map(sql.Literal, buckets))
+        where = sql.SQL("{} in ({})").format(_bucket(shape), listed)
+    made = sql.SQL("create table {} as select {} from source where {}").format(sql.Identifier(side), kept, where)
     with _source(engine, shape, batches):
-        engine.execute(made.format(sql.Identifier(side), kept, _bucket(shape), listed).as_string())
+        engine.execute(made.as_string())
 
 
 def _hash(column: str) -> str:

@@ -5,7 +5,7 @@ far as these are not personal. Rows are only ever added, so that anybody may add
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal
 
@@ -17,8 +17,9 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import BooleanType, DoubleType, LongType, NestedField, StringType, TimestamptzType
 
 from headrace import away, layout
+from headrace.errors import ReconcileError
 from headrace.lake import Lake
-from headrace.reckoning import Verdict
+from headrace.reckoning import Depth, Verdict
 
 Scope = Literal["changes", "whole"]
 """What was compared: what changed since the two were last seen to agree, or everything."""
@@ -47,6 +48,14 @@ PROPERTIES = {"commit.retry.num-retries": "10"}
 
 TEXTS = ("sums", "checksums", "differences")
 """What is kept as JSON."""
+COMPARED = "headrace.compared."
+"""What the table's properties begin with that tell how far two stores were compared, by the second of them."""
+BY_HAND = "command"
+"""Who asked, where it was no run: a person's comparison takes nothing from what the next run has to compare."""
+UNKNOWN = ("", "")
+"""Checksums where no row was hashed."""
+KEYS_TOLD, PARTITIONS_TOLD = 20, 10
+"""So many stand in an error; the result has more."""
 
 
 class Reconciliation(BaseModel):
@@ -66,7 +75,7 @@ class Reconciliation(BaseModel):
     expected_unique: int
     found_unique: int
     sums: Mapping[str, tuple[str, str]] = {}
-    checksums: tuple[str, str] = ("", "")
+    checksums: tuple[str, str] = UNKNOWN
     differences: Mapping[str, Any] = {}
     seconds: float
 
@@ -74,15 +83,21 @@ class Reconciliation(BaseModel):
     def pair(self) -> str:
         return f"{self.expected}–{self.found}"
 
+    @property
+    def depths(self) -> dict[Depth, bool]:
+        """Whether the two agree, at each depth that was looked at."""
+        counts = (self.expected_rows, self.expected_unique) == (self.found_rows, self.found_unique)
+        depths: dict[Depth, bool] = {"count": counts and "accounts" not in self.differences}
+        if self.sums:
+            depths["sums"] = all(one == other for one, other in self.sums.values())
+        if self.checksums != UNKNOWN:
+            depths["checksum"] = self.checksums[0] == self.checksums[1]
+        return depths
+
 
 def of_verdict(verdict: Verdict, *, personal: bool, **told: Any) -> Reconciliation:
     """What is kept of a verdict; no keys of it where they are `personal`."""
     left, right = verdict.expected, verdict.found
-    keys = {
-        kind: {"count": each.count, "keys": [] if personal else list(each.listed)}
-        for kind, each in verdict.keys.items()
-    }
-    differences = {"partitions": list(verdict.partitions), "columns": dict(verdict.columns), "keys": keys}
     return Reconciliation(
         agrees=verdict.agrees,
         expected_rows=left.rows,
@@ -91,18 +106,70 @@ def of_verdict(verdict: Verdict, *, personal: bool, **told: Any) -> Reconciliati
         found_unique=right.unique,
         sums={name: (str(total), str(right.sums[name])) for name, total in left.sums.items()},
         checksums=(str(left.checksum), str(right.checksum)),
-        differences={} if verdict.agrees else differences,
+        differences={} if verdict.agrees else differences(verdict, personal=personal),
         **told,
     )
 
 
+def differences(verdict: Verdict, *, personal: bool) -> dict[str, Any]:
+    keys = {
+        kind: {"count": each.count, "keys": [] if personal else list(each.listed)}
+        for kind, each in verdict.keys.items()
+    }
+    return {"partitions": list(verdict.partitions), "columns": dict(verdict.columns), "keys": keys}
+
+
+def told(rows: tuple[int, int], sums: Mapping[str, tuple[str, str]], differences: Mapping[str, Any]) -> str:
+    """How far two stores are apart, and where; of values only keys, and of these none that are personal."""
+    return "; ".join(_told(rows, sums, differences))
+
+
+def _told(rows: tuple[int, int], sums: Mapping[str, tuple[str, str]], differences: Mapping[str, Any]) -> Iterator[str]:
+    yield f"{rows[1]} rows of {rows[0]}"
+    for name, (one, other) in sums.items():
+        yield f"sum of {name} {other} of {one}"
+    for about, (one, other) in differences.get("accounts", {}).items():
+        yield f"{about} {other} of {one}"
+    if partitions := differences.get("partitions"):
+        yield f"in {', '.join(partitions[:PARTITIONS_TOLD])}"
+    for kind, each in differences.get("keys", {}).items():
+        yield f"{kind} {each['count']}" + (f": {', '.join(each['keys'][:KEYS_TOLD])}" if each["keys"] else "")
+    if columns := differences.get("columns"):
+        yield f"in columns {', '.join(columns)}"
+
+
+def judge(feed: str, done: Reconciliation, *, advice: str) -> None:
+    """Raise where the two disagree, with what differs, where, and in which rows."""
+    if not done.agrees:
+        rows = (done.expected_rows, done.found_rows)
+        apart = told(rows, done.sums, done.differences)
+        raise ReconcileError(f"{done.found}.{feed} does not agree with {done.expected}: {apart}. {advice}")
+
+
 @away.tells
-def keep(feed: str, done: Sequence[Reconciliation], *, lake: Lake) -> None:
-    """Add to what is known of a feed."""
+def keep(feed: str, done: Sequence[Reconciliation], *, lake: Lake, since: int | None = None) -> None:
+    """Add to what is known of a feed; `since` is the snapshot from which on they compared."""
     table = lake.ensure(layout.reconciled_table(feed), SCHEMA, spec=PartitionSpec(), properties=PROPERTIES)
     schema = schema_to_pyarrow(SCHEMA, include_field_ids=False)
     rows = [{**each.model_dump(), **{name: json.dumps(getattr(each, name)) for name in TEXTS}} for each in done]
-    table.append(pa.Table.from_pylist(rows, schema=schema))
+    notes = {
+        f"{COMPARED}{each.found}": json.dumps({"run": each.run, "since": since, "snapshot": each.snapshot})
+        for each in done
+        if each.found in layout.LAKE_STORES and each.scope == "changes" and each.run != BY_HAND
+    }
+    with table.transaction() as transaction:
+        transaction.append(pa.Table.from_pylist(rows, schema=schema))
+        if notes:
+            transaction.set_properties(notes)
+
+
+@away.tells
+def compared(feed: str, found: str, *, run: str, lake: Lake) -> int | None:
+    """The snapshot up to which earlier runs have compared a store; a run that comes again begins where it began."""
+    table = lake.find(layout.reconciled_table(feed))
+    noted = json.loads(table.properties.get(f"{COMPARED}{found}", "{}")) if table else {}
+    snapshot: int | None = noted.get("since" if noted.get("run") == run else "snapshot")
+    return snapshot
 
 
 @away.tells

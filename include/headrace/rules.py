@@ -253,9 +253,10 @@ def _broken(pattern: str) -> str | None:
 def warehouses(declared: Declaration, fields: Fields) -> Iterator[Fault]:
     for name, share in declared.warehouses.items():
         path = f"warehouses.{name}"
-        if not layout.NAME.fullmatch(name):
+        if not layout.is_warehouse(name):
             message = (
-                "is no name of a warehouse, which has lower-case letters, digits and _, at most 48, first a letter."
+                "is no name of a warehouse, which has lower-case letters, digits and _, at most 48, first a letter, "
+                f"and is none of {', '.join(layout.STORES)}."
             )
             yield _fault(path, message, value=name)
         for field in sorted(set(share.drop) & {*share.mask, *share.keep}):

@@ -3,6 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 Octets = npt.NDArray[np.uint8]
 
@@ -15,7 +16,9 @@ VALUES[np.frombuffer(b"ABCDEF", np.uint8)] = np.arange(10, 16)
 
 
 def texts(values: pa.Array) -> pa.Array:
-    """The texts of sixteen bytes each; null where there is none."""
+    """The texts of sixteen bytes each; null where there is none. Spark gives texts, in the case that they came in."""
+    if pa.types.is_string(values.type):
+        return pc.utf8_lower(values)
     stored = values.storage if isinstance(values, pa.ExtensionArray) else values
     octets = _dense(stored.cast(pa.binary()), 16)
     written = np.full((len(octets), 36), ord("-"), np.uint8)

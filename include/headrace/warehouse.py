@@ -65,8 +65,11 @@ def read(path: Path) -> Warehouse:
     except ValidationError as error:
         faults = [reading.fault(path.name, each, root=Warehouse) for each in error.errors()]
         raise SettingsError("\n".join(map(str, faults))) from error
-    if not layout.NAME.fullmatch(path.stem):
-        raise SettingsError(f"{path.name}: a warehouse is named by its file, in lower-case letters, digits and _.")
+    if not layout.is_warehouse(path.stem):
+        raise SettingsError(
+            f"{path.name}: a warehouse is named by its file, in lower-case letters, digits and _, and is called none "
+            f"of {', '.join(layout.STORES)}."
+        )
     return found
 
 

@@ -77,6 +77,6 @@ def test_a_person_signs_in_and_sees_the_feeds_and_their_stages(browser: Browser,
     for feed in FEEDS:
         expect(page.get_by_role("link", name=feed, exact=True).first).to_be_visible(timeout=30_000)
     page.goto(f"{base}/dags/orders")
-    for task in ("extract", "transform", "check", "publish", "load_finance", "reconcile_finance"):
+    for task in ("extract", "reconcile_archive", "transform", "check", "publish", "load_finance", "reconcile_finance"):
         expect(page.get_by_text(task, exact=True).first).to_be_visible(timeout=30_000)
     page.close()

@@ -91,11 +91,13 @@ def live(workshop: Make, nursery: Nursery, merge: str) -> None:
         elif number in deaths.batches:
             kill(nursery, run, *deaths.next())
         finish(run)
+        assert shops[-1].prove(full=False).agrees
     assert_is_rich(lines, merge)
     assert not deaths.stages
     compare(shops[-1], list(placed(lines)))
     assert_accounted(shops[-1], len(lines))
     assert_archived(shops[-1], len(lines))
+    assert shops[-1].prove().agrees
 
 
 def watched(nursery: Nursery, run: WholeRun) -> Outcome:

@@ -99,7 +99,7 @@ def test_every_result_is_kept_and_the_command_tells_it(
     shop.load(mask_key=connections.mask_key())
     reconciling.warehouse(shop.feed, "finance", run="scheduled")
     change(shop, "delete from {} where id = 'b'")
-    done = CliRunner().invoke(app, ["reconcile", feed, "--full"])
+    done = CliRunner().invoke(app, ["reconcile", feed, "--full", "--store", "finance"])
     assert done.exit_code == 1
     assert "clean–finance: lost 1: b" in done.stdout
     kept = reconciliation.latest(feed, lake=shop.lake, count=10)
@@ -109,10 +109,10 @@ def test_every_result_is_kept_and_the_command_tells_it(
     ]
     assert kept[0].sums == {"price": ("3.50", "2.50")}
     assert kept[0].differences["keys"] == {"lost": {"count": 1, "keys": ["b"]}}
-    shown = json.loads(CliRunner().invoke(app, ["reconcile", feed, "--full", "--json"]).stdout)
+    shown = json.loads(CliRunner().invoke(app, ["reconcile", feed, "--full", "--json", "--store", "finance"]).stdout)
     assert [each["agrees"] for each in shown] == [False]
-    assert 'does not go to a warehouse financ. Did you mean "finance"' in str(
-        CliRunner().invoke(app, ["reconcile", feed, "--warehouse", "financ"]).exception
+    assert 'has no store financ to reconcile. Did you mean "finance"' in str(
+        CliRunner().invoke(app, ["reconcile", feed, "--store", "financ"]).exception
     )
 
 

@@ -239,6 +239,7 @@ def travel(workshop: Make, schema_type: SchemaType) -> Journey:
     assert shop.quarantine() == {}
     assert shop.check("run") == []
     shop.publish_run("run")
+    assert shop.prove().agrees
     shop.load()
     shop.reconcile()
     with psycopg.connect(connections.warehouse("finance").database.url()) as connection:

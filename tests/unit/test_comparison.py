@@ -86,3 +86,16 @@ def test_no_headers_are_no_headers_however_they_are_told() -> None:
 
 def test_timestamps_and_their_types_count() -> None:
     assert len({parts(timestamp=[1]), parts(timestamp=[2]), parts(timestamp=[None]), parts(timestamp_type=["y"])}) == 4
+
+
+def test_a_checksum_tells_two_records_that_swapped_a_part_and_no_order() -> None:
+    offsets, hashes = np.array([4, 5, 6]), np.array([7, 8, 9], np.uint64)
+    whole = Imprints(offsets, dict.fromkeys(PARTS, hashes))
+    assert whole.checksum == whole.where(np.array([2, 0, 1])).checksum
+    swapped = Imprints(offsets, {**whole.parts, "value": hashes[[1, 0, 2]]})
+    assert swapped.checksum != whole.checksum
+    result = compare(whole, swapped, listed=9)
+    assert (result.checksum + result.apart) % 2**64 == whole.checksum, "what should be there, whatever is"
+    doubled = whole.where(np.array([0, 0, 2]))
+    result = compare(whole, doubled, listed=9)
+    assert (result.checksum + result.apart) % 2**64 == whole.checksum

@@ -43,8 +43,9 @@ def test_a_feed_runs_its_stages_and_loads_each_warehouse_on_its_own(tmp_path: Pa
     assert set(made.task_dict) == {
         "extract", "transform", "check", "approve", "publish",
         "load_finance", "reconcile_finance", "load_engineering", "reconcile_engineering",
+        "reconcile_archive", "reconcile_clean",
     }  # fmt: skip
-    assert made.get_task("publish").downstream_task_ids == {"load_finance", "load_engineering"}
+    assert made.get_task("publish").downstream_task_ids == {"load_finance", "load_engineering", "reconcile_clean"}
     assert made.get_task("load_finance").downstream_task_ids == {"reconcile_finance"}
 
 
@@ -90,6 +91,13 @@ def test_a_warehouse_is_loaded_and_reconciled_though_nothing_new_was_published(t
     made = dag(tmp_path, warehouses={"finance": {}})
     rules = {task.task_id: task.trigger_rule for task in made.tasks}
     assert rules["load_finance"] == rules["reconcile_finance"] == "none_failed"
+
+
+def test_nothing_waits_for_the_lakes_own_proofs(tmp_path: Path) -> None:
+    made = dag(tmp_path, warehouses={"finance": {}})
+    for store, after in {"archive": "extract", "clean": "publish"}.items():
+        proof = made.get_task(f"reconcile_{store}")
+        assert (proof.upstream_task_ids, proof.downstream_task_ids) == ({after}, set())
 
 
 def test_what_is_published_was_checked_or_approved(tmp_path: Path) -> None:

@@ -23,6 +23,8 @@ LONGEST_TAG = 100
 def build_dag(path: str | Path) -> DAG:
     """The feed's DAG: extract, transform, check, publish, then load and reconcile for each warehouse on its own.
 
+    The archive and the clean table are reconciled as soon as they are written, beside what follows.
+
     Where a check fails, publish waits for somebody's approval.
     """
     feed, path = feed_file.opened(Path(path)), str(path)
@@ -61,6 +63,9 @@ def build_dag(path: str | Path) -> DAG:
         )(path, RUN, checked, approved.output)  # type: ignore[arg-type]
         extracted >> transformed >> checked >> approved >> published
         checked >> published
+        # Beside what follows, which does not wait for them: what is archived, and what is published, is so in any case.
+        extracted >> task(task_id=f"reconcile_{layout.ARCHIVE}")(tasks.reconcile)(path, layout.ARCHIVE)
+        published >> task(task_id=f"reconcile_{layout.CLEAN}")(tasks.reconcile)(path, layout.CLEAN)
         for warehouse in feed.declaration.warehouses:
             # A warehouse may be behind though nothing new was published, and is reconciled though nothing was loaded.
             after = TriggerRule.NONE_FAILED

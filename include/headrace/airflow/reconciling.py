@@ -1,19 +1,236 @@
 """Reconciling as runs and people ask for it: compared, kept in the lake, and told to whoever watches."""
 
 import time
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
 
 from airflow.providers.common.compat.sdk import Stats
+from airflow.sdk.configuration import conf
 
+from headrace import feed as feeds
+from headrace import layout
+from headrace.airflow import alerts, feed_file
+from headrace.errors import FeedError, ReconcileError
 from headrace.feed import Feed
+from headrace.layout import ARCHIVE, CLEAN, STREAM, TOPIC
 from headrace.settings import Settings
 
 if TYPE_CHECKING:
+    from headrace.lake import Lake
     from headrace.reconciliation import Reconciliation
+    from headrace.stages.derivation import Derived
     from headrace.stages.reconcile import Reconciled
+    from headrace.stages.verify import Verification
 
-CLEAN = "clean"
+PATIENCE = timedelta(minutes=10)
+"""How long a comparison that disagreed waits for the runs at work on the table, to be made once more without them."""
+LISTED = 100
+
+ADVICE = {
+    ARCHIVE: "headrace verify {feed} --archive tells more; what the topic still holds can be archived anew.",
+    CLEAN: "headrace rebuild {feed} --dry-run tells what a table made anew would change; without it, mends it.",
+}
+FOR_WAREHOUSES = "Clear the run's load task; if they still differ, somebody else writes to the table."
+
+
+def stores(feed: Feed) -> list[str]:
+    """What there is to reconcile of a feed, each with the store before it."""
+    return [ARCHIVE, CLEAN, *feed.declaration.warehouses]
+
+
+def every_pair(feed: str | None) -> list[dict[str, str]]:
+    """The stores of one feed, or of all that have a file now; one whose file is at fault is told of by its own task."""
+    names = [feed] if feed else [path.stem for path in feeds.files(Settings().schemas)]
+    return [{"feed": name, "store": store} for name in names for store in _stores_of(name)]
+
+
+def _stores_of(name: str) -> list[str]:
+    try:
+        return stores(feed_file.sharing(feeds.named(name, Settings().schemas)))
+    except FeedError:
+        return [ARCHIVE]
+
+
+def prove(feed: Feed, store: str, *, run: str, full: bool) -> "Reconciliation | None":
+    """Compare, and where the two disagree tell whoever the feed names, and raise."""
+    done = compare(feed, store, run=run, full=full)
+    if done is not None:
+        try:
+            judge(feed, done)
+        except ReconcileError as error:
+            page = layout.reconcile_page(conf.get("api", "base_url", fallback=""), feed.name)
+            alerts.tell(feed, f"{feed.name}: {done.pair} disagree", f"{error} {page}")
+            raise
+    return done
+
+
+def compare(feed: Feed, store: str, *, run: str, full: bool) -> "Reconciliation | None":
+    """Hold a store against the one before it, whether they agree or not; None where there is nothing to compare."""
+    if store == ARCHIVE:
+        return archive(feed, run=run, full=full)
+    if store == CLEAN:
+        return clean(feed, run=run, full=full)
+    return warehouse(feed, store, run=run, full=full)[1]
+
+
+def judge(feed: Feed, done: "Reconciliation") -> None:
+    """Raise where two stores disagree, with what differs and what to do."""
+    from headrace import reconciliation
+
+    advice = ADVICE.get(done.found, FOR_WAREHOUSES).format(feed=feed.name)
+    reconciliation.judge(feed.name, done, advice=advice)
+
+
+def archive(feed: Feed, *, run: str, full: bool = False) -> "Reconciliation | None":
+    """Hold the archive against its topic: all of it, or what came since another run last did."""
+    from headrace import reconciliation
+    from headrace.airflow import connections
+    from headrace.stages import verify
+
+    lake, begin = connections.lake(Settings()), time.monotonic()
+    since = None if full else reconciliation.compared(feed.name, ARCHIVE, run=run, lake=lake) or BEFORE_THE_LAST
+    # A stream cannot be asked by our offsets, so no broker is needed.
+    kafka = {} if feed.declaration.kinesis else connections.kafka()
+    done = verify.verify(feed, lake=lake, kafka=kafka, since=since)
+    if done.snapshot in (None, since):
+        return None
+    kept = of_verification(feed, done, run=run, seconds=time.monotonic() - begin)
+    return _kept(feed, kept, lake=lake, since=since)
+
+
+BEFORE_THE_LAST = -1
+"""No snapshot's id: what came with the last one is compared."""
+
+
+def of_verification(feed: Feed, done: "Verification", *, run: str, seconds: float) -> "Reconciliation":
+    """What is kept of a verification: coordinates of records, which are their keys here."""
+    from headrace.findings import DIFFERENCES
+    from headrace.reconciliation import Reconciliation
+
+    accounts = done.accounts
+    found = [each for account in accounts for each in account.findings if each.kind in DIFFERENCES]
+    counts = {kind: sum(account.counts[kind] for account in accounts) for kind in DIFFERENCES}
+    keys = {
+        kind: {"count": count, "keys": [each.place for each in found if each.kind == kind][:LISTED]}
+        for kind, count in counts.items()
+        if count
+    }
+    partitions = sorted({f"partition {each.partition}" for each in found})
+    expected, records = sum(account.expected for account in accounts), sum(account.records for account in accounts)
+    checksum, apart = sum(account.checksum for account in accounts), sum(account.apart for account in accounts)
+    return Reconciliation(
+        at=datetime.now(UTC),
+        run=run,
+        expected=STREAM if feed.declaration.kinesis else TOPIC,
+        found=ARCHIVE,
+        scope="whole" if done.is_whole else "changes",
+        snapshot=done.snapshot,
+        agrees=done.is_equal,
+        expected_rows=expected,
+        found_rows=records,
+        expected_unique=expected,
+        found_unique=records - counts["double"],
+        checksums=(f"{(checksum + apart) % 2**64}", f"{checksum % 2**64}"),
+        differences={"partitions": partitions, "keys": keys} if keys else {},
+        seconds=seconds,
+    )
+
+
+def clean(feed: Feed, *, run: str, full: bool = False) -> "Reconciliation | None":
+    """Hold the clean table against its archive: made once more, or by the accounts of what was published since."""
+    return _derived(feed, run=run) if full else _accounted(feed, run=run)
+
+
+def _accounted(feed: Feed, *, run: str) -> "Reconciliation | None":
+    from headrace import reconciliation
+    from headrace.airflow import connections
+    from headrace.stages import accounting
+
+    lake, begin = connections.lake(Settings()), time.monotonic()
+    since = reconciliation.compared(feed.name, CLEAN, run=run, lake=lake)
+    done = accounting.account(feed, lake=lake, since=since)
+    if done is None:
+        return None
+    apart = {line.about: (line.expected, line.found) for line in done.lines if not line.agrees}
+    kept = reconciliation.Reconciliation(
+        at=datetime.now(UTC),
+        run=run,
+        expected=ARCHIVE,
+        found=CLEAN,
+        scope="changes",
+        snapshot=done.snapshot,
+        agrees=done.agrees,
+        expected_rows=done.expected.rows,
+        found_rows=done.found.rows,
+        expected_unique=done.expected.unique,
+        found_unique=done.found.unique,
+        differences={"accounts": apart} if apart else {},
+        seconds=time.monotonic() - begin,
+    )
+    return _kept(feed, kept, lake=lake, since=since)
+
+
+def _derived(feed: Feed, *, run: str) -> "Reconciliation | None":
+    from headrace import reconciliation
+    from headrace.airflow import connections
+    from headrace.lease import Leases, turn
+
+    lake, begin = connections.lake(Settings()), time.monotonic()
+    alone = partial(
+        turn,
+        Leases(lake.database),
+        layout.lease(layout.clean_table(feed.name)),
+        holder=f"reconcile/{run}",
+        doing="reconcile",
+        patience=PATIENCE,
+    )
+    _follow(feed, lake=lake, alone=alone)
+    done = _derive(feed, lake=lake)
+    if done and not done.verdict.agrees:
+        # A run may be between its verdicts and its rows: once more, while none is.
+        with alone():
+            done = _derive(feed, lake=lake)
+    if done is None:
+        return None
+    kept = reconciliation.of_verdict(
+        done.verdict,
+        personal=done.has_personal_key,
+        at=datetime.now(UTC),
+        run=run,
+        expected=ARCHIVE,
+        found=CLEAN,
+        scope="whole",
+        snapshot=done.snapshot,
+        seconds=time.monotonic() - begin,
+    )
+    return _kept(feed, kept, lake=lake)
+
+
+def _follow(feed: Feed, *, lake: "Lake", alone: "Callable[[], Any]") -> None:
+    """Give the table the columns of the feed's newest version, if no run has yet, as the next one would."""
+    from headrace import clean
+
+    table = lake.find(layout.clean_table(feed.name))
+    if table and not {field.name for field in feed.fields} <= set(table.schema().column_names):
+        with alone():
+            clean.clean_of(feed, lake)
+
+
+def _derive(feed: Feed, *, lake: "Lake") -> "Derived | None":
+    from headrace.airflow import planning
+    from headrace.airflow.spark import Spark
+    from headrace.stages import derivation
+
+    made = planning.derivation(feed, lake=lake)
+    if made is None:
+        return None
+    with TemporaryDirectory(prefix="headrace-") as folder:
+        run = partial(Spark.of(feed, lake).run, "derivation")
+        return derivation.derive(feed, lake=lake, made=made, run=run, folder=Path(folder))
 
 
 def warehouse(feed: Feed, name: str, *, run: str, full: bool = False) -> "tuple[Reconciled, Reconciliation]":
@@ -37,9 +254,15 @@ def warehouse(feed: Feed, name: str, *, run: str, full: bool = False) -> "tuple[
         snapshot=done.snapshot,
         seconds=time.monotonic() - begin,
     )
-    reconciliation.keep(feed.name, [kept], lake=lake)
-    measure(feed.name, kept)
-    return done, kept
+    return done, _kept(feed, kept, lake=lake)
+
+
+def _kept(feed: Feed, done: "Reconciliation", *, lake: "Lake", since: int | None = None) -> "Reconciliation":
+    from headrace import reconciliation
+
+    reconciliation.keep(feed.name, [done], lake=lake, since=since)
+    measure(feed.name, done)
+    return done
 
 
 def measure(feed: str, done: "Reconciliation") -> None:

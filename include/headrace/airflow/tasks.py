@@ -302,17 +302,17 @@ def load(path: str, warehouse: str) -> Mapping[str, Any]:
 
 
 @edge
-def reconcile(path: str, warehouse: str) -> Mapping[str, int]:
-    """Prove that one warehouse holds exactly the published rows."""
+def reconcile(path: str, store: str) -> Mapping[str, int]:
+    """Prove that one store of the feed holds exactly what the one before it says, as far as this run changed it."""
     from headrace.airflow import reconciling
-    from headrace.stages import reconcile
 
-    feed = _sharing(path, warehouse)
-    done, _ = reconciling.warehouse(feed, warehouse, run=get_current_context()["dag_run"].run_id)
-    reconcile.judge(done)
+    feed = _sharing(path, store) if store not in layout.LAKE_STORES else feed_file.opened(Path(path))
+    done = reconciling.prove(feed, store, run=get_current_context()["dag_run"].run_id, full=False)
+    if done is None:
+        raise AirflowSkipException(f"feed {feed.name}: nothing new in {store} to reconcile")
     told = "all rows" if done.scope == "whole" else "rows that changed"
-    log.info("feed %s, warehouse %s: %s agree, %d", feed.name, warehouse, told, done.figures.rows)
-    return {"rows": done.figures.rows}
+    log.info("feed %s, %s: %s agree, %d", feed.name, done.pair, told, done.found_rows)
+    return {"rows": done.found_rows}
 
 
 def _cluster(feed: Feed, settings: Settings, *, lake: "Lake", kafka: "Config") -> "Cluster | None":

@@ -42,8 +42,11 @@ def declare(name: str, shares: Mapping[str, Sharing], *, until: date | None, con
     """
     folder = Settings().warehouses
     path = folder / f"{name}.json"
-    if not layout.NAME.fullmatch(name):
-        raise SettingsError(f"{name!r} is no name of a warehouse: lower-case letters, digits and _, first a letter.")
+    if not layout.is_warehouse(name):
+        raise SettingsError(
+            f"{name!r} is no name of a warehouse: lower-case letters, digits and _, first a letter, and none of "
+            f"{', '.join(layout.STORES)}."
+        )
     if until is not None and until < datetime.now(UTC).date():
         raise SettingsError(f"its last day, {until}, is over. Choose a later one.")
     wanted = {feed: _whole(feeds.named(feed, Settings().schemas), share) for feed, share in shares.items()}

@@ -1,4 +1,4 @@
-"""`headrace reconcile`: proof that a feed's warehouses hold exactly its clean rows."""
+"""`headrace reconcile`: proof that each store of a feed holds exactly what the one before it says."""
 
 import contextlib
 import json
@@ -23,19 +23,22 @@ LISTED = 100
 
 def reconcile(
     feed: Annotated[str, typer.Argument(help="The feed's name.", metavar="FEED")],
-    warehouse: Annotated[
-        list[str] | None, typer.Option(help="Only this warehouse; may be given more than once.", metavar="NAME")
+    store: Annotated[
+        list[str] | None,
+        typer.Option(help="Only this one: archive, clean or a warehouse; may be given more than once.", metavar="NAME"),
     ] = None,
-    full: Annotated[bool, typer.Option("--full", help="Compare every row, not only those that changed.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Compare everything, not only what changed.")] = False,
     json_: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """Compare a feed's warehouses with its clean table, row by row.
+    """Compare each store of a feed with the one before it.
 
+    The archive with its topic, record by record; the clean table with what Spark makes
+    of the archive once more; each warehouse with the clean table, masked as it is.
     Rows are counted, the columns under `correctness` summed to the last digit, and every
-    row hashed, on both sides by the same engine; masks and dropped columns are applied to
-    the clean side first. Without --full, only rows that changed since the two were last
-    seen to agree. What differs is narrowed to partitions, columns and keys; keys that are
-    personal are not shown. The result is kept in the lake, in reconciled.FEED.
+    row hashed, on both sides by the same engine. Without --full, only what changed since
+    they were last compared, and the clean table by its runs' accounts. What differs is
+    narrowed to partitions, columns and keys; keys that are personal are not shown. The
+    result is kept in the lake, in reconciled.FEED.
 
     \b
     Exit code 0: all agree. 1: some do not, or a server does not answer. 2: a wrong option.
@@ -45,13 +48,15 @@ def reconcile(
     # Airflow logs to standard output, which belongs to our own answer.
     with contextlib.redirect_stdout(sys.stderr):
         from headrace.airflow import feed_file, reconciling
+        from headrace.reconciliation import BY_HAND
 
         shared = feed_file.sharing(declared)
-        known = list(shared.declaration.warehouses)
-        for name in warehouse or ():
+        known = reconciling.stores(shared)
+        for name in store or ():
             if name not in known:
-                raise SettingsError(f"feed {feed} does not go to a warehouse {name}. {nearest(name, known)}")
-        done = [reconciling.warehouse(shared, name, run="command", full=full)[1] for name in warehouse or known]
+                raise SettingsError(f"feed {feed} has no store {name} to reconcile. {nearest(name, known)}")
+        every = (reconciling.compare(shared, name, run=BY_HAND, full=full) for name in store or known)
+        done = [each for each in every if each]
     if json_:
         print(json.dumps([each.model_dump(mode="json") for each in done]))
     else:
@@ -68,11 +73,13 @@ def _show(done: "Sequence[Reconciliation]") -> None:
         told = "[green]agree[/]" if each.agrees else "[bold red]differ[/]"
         rows = f"{each.found_rows:,}", f"{each.expected_rows:,}"
         table.add_row(each.pair, each.scope, *rows, sums, told, f"{each.seconds:.1f}")
-    console.print(table if done else "the feed goes to no warehouse")
+    console.print(table if done else "there is nothing to compare yet")
     for each in done:
         for kind, keys in each.differences.get("keys", {}).items():
             listed = f": {', '.join(keys['keys'][:LISTED])}" if keys["keys"] else ""
             console.print(f"{each.pair}: {kind} {keys['count']:,}{listed}", markup=False)
+        for about, (expected, found) in each.differences.get("accounts", {}).items():
+            console.print(f"{each.pair}: {about} {found:,} of {expected:,}", markup=False)
         for what in ("partitions", "columns"):
             if found := each.differences.get(what):
                 console.print(f"{each.pair}: in {what} {', '.join(list(found)[:LISTED])}", markup=False)

@@ -7,7 +7,7 @@ from functools import partial
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headrace import away, layout
+from headrace import away, layout, reconciliation
 from headrace.clean import HIDDEN_ROW
 from headrace.errors import ReconcileError
 from headrace.feed import Feed
@@ -18,9 +18,6 @@ from headrace.reconciliation import Scope
 from headrace.share import VISIBLE, Share, rows, share_of
 from headrace.stages.load import changed_since
 from headrace.warehouses.postgres import PostgresWarehouse
-
-KEYS_TOLD, PARTITIONS_TOLD = 20, 10
-"""So many stand in an error; the result has more."""
 
 
 @dataclass(frozen=True)
@@ -91,14 +88,7 @@ def judge(done: Reconciled) -> None:
 
 
 def told(verdict: Verdict, share: Share) -> str:
-    """How far the two are apart, and where; of values only keys, and not even these where they are personal."""
-    parts = [f"{verdict.found.rows} rows of {verdict.expected.rows}"]
-    parts += [f"sum of {name} {verdict.found.sums[name]} of {total}" for name, total in verdict.expected.sums.items()]
-    if verdict.partitions:
-        parts.append(f"in {', '.join(verdict.partitions[:PARTITIONS_TOLD])}")
-    for kind, keys in verdict.keys.items():
-        listed = "" if share.has_personal_key else f": {', '.join(keys.listed[:KEYS_TOLD])}"
-        parts.append(f"{kind} {keys.count}{listed}")
-    if verdict.columns:
-        parts.append(f"in columns {', '.join(verdict.columns)}")
-    return "; ".join(parts)
+    """How far the two are apart, and where."""
+    sums = {name: (str(total), str(verdict.found.sums[name])) for name, total in verdict.expected.sums.items()}
+    apart = reconciliation.differences(verdict, personal=share.has_personal_key)
+    return reconciliation.told((verdict.expected.rows, verdict.found.rows), sums, apart)

@@ -5,6 +5,7 @@ The plan is all that the job gets, so the same job runs over Spark Connect, by s
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict, Field
 from pyiceberg.table import Table
@@ -144,8 +145,64 @@ def plan(
     released = {} if window or anew else quarantine.released(rejected)
     if base is None or not (spans or released or window):
         return None
+    tables = _Tables(lake, archive, target, rejected)
+    return _planned(
+        feed, tables, writers, drained, heads=heads, signing=signing,
+        branch=layout.branch(run), spans=spans, released=released, window=window, anew=anew,
+    )  # fmt: skip
+
+
+@away.tells
+def plan_derivation(
+    feed: Feed, *, lake: Lake, writers: Mapping[int, str], drained: Mapping[int, str], signing: SigningKey
+) -> TransformPlan | None:
+    """All that the clean table has merged, to be made once more; None where it has merged nothing yet.
+
+    Nothing is changed: it names no branch, and the tables are taken as they are.
+    """
+    # In this order: whatever the clean table has merged by then, the archive has.
+    names = (layout.clean_table, layout.quarantine_table, layout.archive_table)
+    target, rejected, archive = (lake.find(name(feed.name)) for name in names)
+    if archive is None or target is None or rejected is None or archive.current_snapshot() is None:
+        return None
+    _refuse_other_rules(feed, made_by=noted(target, clean.RULES), rules=clean.rules(feed, target.schema()))
+    heads = heads_of(target)
+    spans = missing(heads, Heads())
+    if not spans or target.current_snapshot() is None:
+        return None
+    tables = _Tables(lake, archive, target, rejected)
+    return _planned(feed, tables, writers, drained, heads=heads, signing=signing, branch="", spans=spans, anew=True)
+
+
+@dataclass(frozen=True)
+class _Tables:
+    lake: Lake
+    archive: Table
+    clean: Table
+    quarantine: Table
+
+
+def _planned(
+    feed: Feed,
+    tables: _Tables,
+    writers: Mapping[int, str],
+    drained: Mapping[int, str],
+    *,
+    heads: Heads,
+    signing: SigningKey,
+    branch: str,
+    spans: Spans,
+    released: Spans | None = None,
+    window: tuple[int, int] | None = None,
+    anew: bool,
+) -> TransformPlan:
+    """A plan of what is asked for, from tables that are there."""
+    lake, target = tables.lake, tables.clean
+    snapshot, base = tables.archive.current_snapshot(), target.current_snapshot()
+    assert snapshot is not None, "there is something to read"
+    assert base is not None, "there is something to merge with"
     _refuse_unknown(feed, spans=heads.next, writers=writers, drained=drained)
-    declared, refused = feed.declaration, rejected.current_snapshot()
+    declared, refused = feed.declaration, tables.quarantine.current_snapshot()
     reader = union.reader(feed, list(writers.values())[::-1], there=clean.shown(feed, target.schema()))
     types = field_types(feed.schema_type, reader)
     wanted = {name: spark_type(type_) for name, type_ in types.items()}
@@ -176,18 +233,18 @@ def plan(
         archive=spark_name(lake.name, layout.archive_table(feed.name)),
         archive_snapshot=snapshot.snapshot_id,
         spans=spans,
-        released=released,
+        released=released or {},
         window=window,
         anew=anew,
         clean=spark_name(lake.name, layout.clean_table(feed.name)),
         base=base.snapshot_id,
         change=_next_number(target),
         bytes=effort.bytes_of(base),
-        branch=layout.branch(run),
+        branch=branch,
         quarantine=spark_name(lake.name, layout.quarantine_table(feed.name)),
         quarantine_snapshot=refused.snapshot_id if refused else None,
         heads=heads.to_json(),
-        rules=rules,
+        rules=clean.rules(feed, target.schema()),
         small=effort.is_small([base])
         and (effort.is_small([snapshot]) or (not window and effort.is_few(spans.values(), archive=snapshot))),
         signing=[secret.hex() for secret in signing.all],

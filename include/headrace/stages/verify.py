@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 from confluent_kafka import KafkaError, KafkaException
 from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Snapshot
 
 from headrace import away, layout
 from headrace.comparison import compare, doubles, holes, runs
@@ -26,7 +27,7 @@ from headrace.kafka import topic
 from headrace.kafka.compaction import is_compacted
 from headrace.kafka.span import Span, read
 from headrace.kafka.topic import Config, Topic
-from headrace.lake import Lake, heads_at
+from headrace.lake import Lake, ancestors, heads_at
 from headrace.losses import Loss, losses_of
 
 ENDLESS = 2**63 - 1
@@ -43,6 +44,8 @@ class Verification:
     snapshot: int | None
     accounts: tuple[Account, ...]
     losses: tuple[Loss, ...] = ()
+    is_whole: bool = True
+    """Whether everything was compared, not only what came last."""
 
     @property
     def is_equal(self) -> bool:
@@ -65,31 +68,46 @@ class Source:
 
 
 @away.tells
-def verify(feed: Feed, *, lake: Lake, kafka: Config, progress: Progress | None = None) -> Verification:
-    """Compare everything that is archived of a feed's topics with what the broker holds of it."""
+def verify(
+    feed: Feed, *, lake: Lake, kafka: Config, since: int | None = None, progress: Progress | None = None
+) -> Verification:
+    """Compare what is archived of a feed's topics with what the broker holds of it.
+
+    All of it, or what came `since` a snapshot of the archive; since the last one where that is no longer known.
+    """
     table = lake.find(layout.archive_table(feed.name))
     current = table.current_snapshot() if table else None
     snapshot = current.snapshot_id if current else None
     head = heads_at(table, snapshot) if table else Heads()
+    floor = _reached(table, current, since) if table and current and since is not None else Heads()
     losses = losses_of(table) if table else ()
     dropped = dropped_of(table) if table else Dropped()
-    files = _by_partition(claims(table, snapshot)) if table and snapshot else {}
+    files = _by_partition(claims(table, snapshot), floor) if table and snapshot else {}
     sources = _sources(feed, head, kafka=kafka)
     numbers = sorted({*head.next, *files, *_partitions(sources)}, key=lambda number: (number < 0, abs(number)))
-    length = sum(_length(number, head, sources, files=files) for number in numbers)
+    length = sum(_length(number, head, sources, files=files, floor=floor) for number in numbers)
     steps = _Steps(progress or (lambda *_: None), length)
     accounts = [
-        _Partition(lake, kafka, sources[number < 0], table=table, losses=losses, dropped=dropped, steps=steps).verify(
-            number, head=head, files=files.get(number, [])
-        )
+        _Partition(
+            lake, kafka, sources[number < 0], table, losses, dropped, steps, floor=floor.next.get(number)
+        ).verify(number, head=head, files=files.get(number, []))
         for number in numbers
     ]
-    return Verification(feed.name, snapshot, tuple(accounts), losses)
+    return Verification(feed.name, snapshot, tuple(accounts), losses, is_whole=since is None)
 
 
-def _by_partition(every: Iterable[Claim]) -> dict[int, list[Claim]]:
+def _reached(table: Table, current: Snapshot, since: int) -> Heads:
+    """How far the archive was at a snapshot, or before the last commit where that snapshot is gone."""
+    known = {each.snapshot_id for each in ancestors(table, current.snapshot_id)}
+    before = since if since in known else current.parent_snapshot_id
+    return heads_at(table, before) if before in known else Heads()
+
+
+def _by_partition(every: Iterable[Claim], floor: Heads) -> dict[int, list[Claim]]:
     by_partition: dict[int, list[Claim]] = {}
     for each in every:
+        if each.last < floor.of(each.partition):
+            continue
         by_partition.setdefault(each.partition, []).append(each)
     return by_partition
 
@@ -128,11 +146,13 @@ def _partitions(sources: Mapping[bool, Source]) -> Iterator[int]:
             yield mirrored(number) if is_drained else number
 
 
-def _length(number: int, head: Heads, sources: Mapping[bool, Source], *, files: Mapping[int, list[Claim]]) -> int:
+def _length(
+    number: int, head: Heads, sources: Mapping[bool, Source], *, files: Mapping[int, list[Claim]], floor: Heads
+) -> int:
     reach = sources[number < 0].reach(_own(number)) or (0, 0)
     begun = head.drained_id if number < 0 else head.topic_id
     first = min((each.first for each in files.get(number, ())), default=reach[0])
-    return max(0, head.of(number) - (head.first.get(number, 0) if begun else first))
+    return max(0, head.of(number) - max(head.first.get(number, 0) if begun else first, floor.of(number)))
 
 
 def _own(number: int) -> int:
@@ -162,6 +182,8 @@ class _Partition:
     losses: tuple[Loss, ...]
     dropped: Dropped
     steps: _Steps
+    floor: int | None = None
+    """Where it begins, if not at the archive's own beginning."""
     files: deque[Claim] = field(default_factory=deque)
     waiting: Imprints = NOTHING
     account: Account = field(default_factory=lambda: Account("", 0))
@@ -173,7 +195,7 @@ class _Partition:
         self.account = Account(self.source.name, number, reach, next_)
         self.files = deque(sorted(files, key=lambda each: (each.first, each.last)))
         begun = bool(head.drained_id if number < 0 else head.topic_id)
-        self.reached = head.first.get(number, 0) if begun else None
+        self.reached = max(head.first.get(number, 0), self.floor or 0) if begun else None
         self._known_losses()
         start, end = reach or (ENDLESS, 0)
         self._gone(min(start, next_))
@@ -199,7 +221,7 @@ class _Partition:
 
     def _alone(self, upto: int, *, close: bool = False) -> None:
         found = self._take(upto).in_order()
-        self.account.find("double", _each(doubles(found.offsets)))
+        self._sum(found)
         for first, next_ in holes(found.offsets, reached=self.reached, upto=upto if close else None):
             self.account.find("gap" if self.source.dense else "hole", self._not_accepted(first, next_))
         if len(found):
@@ -252,43 +274,56 @@ class _Partition:
         while self.files and self.files[0].first < upto:
             self._load(self.files.popleft())
         result = compare(found, self._take(upto), listed=LISTED)
-        account = self.account
+        account, before = self.account, self.account.differences
         account.equal += result.equal
+        account.checksum += result.checksum
         dropped = self.dropped.of(account.partition)
         account.find("gap", (each for run in runs(result.missing) for each in outside(*run, dropped)))
         account.find("double", _each(result.doubled))
         account.find("compacted" if self.source.compacted else "surplus", runs(result.surplus))
         for first, next_ in _each(result.altered):
             account.find("altered", [(first, next_)], about=", ".join(result.differing.get(first, ())))
+        if account.differences != before:  # what the topic has dropped since, or the archive on purpose, is none
+            account.apart += result.apart
         self._went(upto)
 
     def _rest(self, head: int) -> None:
         """What lies past the head, or past the end of a topic that has become shorter."""
         while self.files:
             self._load(self.files.popleft())
-        rest = self._take(ENDLESS).in_order().offsets
-        self.account.find("double", _each(doubles(rest)))
-        beyond = np.unique(rest)
+        rest = self._take(ENDLESS).in_order()
+        self.account.find("double", _each(doubles(rest.offsets)))
+        self.account.checksum += rest.checksum
+        self.account.apart -= rest.checksum
+        beyond = np.unique(rest.offsets)
         if self.account.on_broker is not None:
             self.account.find("surplus", runs(beyond[beyond < head]))
         self.account.find("ahead", runs(beyond[beyond >= head]))
+
+    def _sum(self, alone: Imprints) -> None:
+        """Reckon with records that the topic cannot tell of: each should be there once."""
+        self.account.find("double", _each(doubles(alone.offsets)))
+        again = np.r_[False, alone.offsets[1:] == alone.offsets[:-1]][: len(alone)]
+        self.account.checksum += alone.checksum
+        self.account.apart -= alone.where(again).checksum
 
     def _load(self, claimed: Claim) -> None:
         """Read a file of the archive, hold it against its claim, and let its imprints wait for their turn."""
         assert self.table is not None, "a file is of a table"
         prefix = f"{self.lake.location.rstrip('/')}/archive/{self.source.name}/{_own(claimed.partition)}"
         examined = examine(self.table.io, claimed, prefix=prefix)
-        self.account.records += len(examined.rows)
+        rows = examined.rows if self.floor is None else examined.rows.where(examined.rows.offsets >= self.floor)
+        self.account.records += len(rows)
         for wrong in examined.misplaced:
             span = (wrong.first, wrong.first + 1)
             self.account.find("misplaced", [span], about=f"{wrong.why}: {claimed.name}", count=wrong.count)
         for fault in examined.faults:
             self.account.find("file", [(claimed.first, claimed.last + 1)], about=f"{claimed.name}: {fault}", count=1)
-        if len(examined.rows):
-            offsets = examined.rows.offsets
+        if len(rows):
+            offsets = rows.offsets
             self.account.archive_reaches(int(offsets.min()), int(offsets.max()) + 1)
             # A file whose statistics hide its first rows is read too late for them: they are then a gap, and told.
-            self.waiting = Imprints.joined([self.waiting, examined.rows])
+            self.waiting = Imprints.joined([self.waiting, rows])
 
     def _take(self, upto: int) -> Imprints:
         below = self.waiting.offsets < upto
