@@ -94,6 +94,11 @@ def import_location(lake: str, feed: str, import_id: str) -> str:
     return f"{imports_location(lake, feed)}/{import_id}"
 
 
+def staging_location(lake: str, feed: str, warehouse: str) -> str:
+    """Where rows lie on S3 on their way to or from a warehouse that reads them there."""
+    return "/".join([lake.rstrip("/"), "staging", feed, warehouse])
+
+
 def results_location(lake: str, feed: str) -> str:
     """Where a feed's check results lie, one object each."""
     return "/".join([lake.rstrip("/"), "checks", feed])
