@@ -50,7 +50,7 @@ class Warehouse(Declared):
     )
     staging: str | None = Field(
         default=None,
-        description="Redshift: where rows are staged on S3, in its region; `staging/` below the lake if not given.",
+        description="Redshift: the bucket, and prefix, in whose `staging/` rows wait; the lake's if not given.",
     )
 
     @field_validator("iam_role")

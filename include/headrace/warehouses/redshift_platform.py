@@ -124,9 +124,8 @@ def take_turn(schema: str, feed: str) -> sql.Composed:
 def grants(schema: str, reader: str) -> tuple[sql.Composed, ...]:
     """What lets a role in."""
     role = sql.Identifier(reader)
-    usage = sql.SQL("grant usage on schema {} to role {}")
+    usage, select = sql.SQL("grant usage on schema {} to role {}"), sql.SQL("grant select on {} to role {}")
     return (
-        usage.format(sql.Identifier(schema), role),
-        usage.format(sql.Identifier("headrace"), role),
-        sql.SQL("grant select on headrace.tables, headrace.history, headrace.freshness to role {}").format(role),
+        *(usage.format(sql.Identifier(each), role) for each in (schema, "headrace")),
+        *(select.format(sql.Identifier("headrace", view), role) for view in ("tables", "history", "freshness")),
     )
