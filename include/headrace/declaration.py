@@ -153,6 +153,10 @@ class Sharing(Declared):
         default_factory=list,
         description="Lists of columns that analysts look rows up by; key and partition have an index in any case.",
     )
+    distribute: str | None = Field(
+        default=None,
+        description="On Redshift, the column whose values say which node has a row; the first of the key if none.",
+    )
 
 
 class Quarantine(Declared):

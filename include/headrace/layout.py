@@ -104,6 +104,16 @@ def import_location(lake: str, feed: str, import_id: str) -> str:
     return f"{imports_location(lake, feed)}/{import_id}"
 
 
+def stagings_location(lake: str, feed: str) -> str:
+    """Where a feed's rows lie on S3 on their way to or from warehouses that read them there."""
+    return "/".join([lake.rstrip("/"), "staging", feed])
+
+
+def staging_location(lake: str, feed: str, warehouse: str) -> str:
+    """Where they do for one of them."""
+    return f"{stagings_location(lake, feed)}/{warehouse}"
+
+
 def results_location(lake: str, feed: str) -> str:
     """Where a feed's check results lie, one object each."""
     return "/".join([lake.rstrip("/"), "checks", feed])

@@ -4,12 +4,12 @@ Paths are relative to the declaration, and the file is left open: who reads the 
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from headrace import layout
-from headrace.declaration import ROW_FORMS, Check, Declaration, Mask
+from headrace.declaration import ROW_FORMS, Check, Declaration, Mask, Sharing
 from headrace.fault import Fault, nearest
 from headrace.field import Field, Kind
 from headrace.values import unfit
@@ -265,11 +265,20 @@ def warehouses(declared: Declaration, fields: Fields) -> Iterator[Fault]:
             yield _fault(path, f'keeps "{field}" as it is and also masks it.', "Choose one.", value=field)
         for field in sorted(set(share.flatten) & {*share.mask, *share.drop}):
             yield _fault(path, f'flattens "{field}" and also masks or drops it.', "Choose one.", value=field)
-        for column in sorted({name for index in share.index for name in index}):
-            inside = any(column.startswith(f"{field}_") for field in share.flatten)
-            if column not in fields and not inside:
-                message = f'names "{column}", which is not a field.'
-                yield _fault(f"{path}.index", message, nearest(column, list(fields)), value=column)
+        yield from _named_columns(f"{path}.index", {name for index in share.index for name in index}, share, fields)
+        if (column := share.distribute) is not None:
+            yield from _named_columns(f"{path}.distribute", {column}, share, fields)
+            if column in share.drop or (column in fields and fields[column].kind not in (*SCALAR, "unknown")):
+                message = f'names "{column}", which is dropped or has no single value there.'
+                yield _fault(f"{path}.distribute", message, "Name another column.", value=column)
+
+
+def _named_columns(path: str, columns: Collection[str], share: Sharing, fields: Fields) -> Iterator[Fault]:
+    """Columns that are neither a field nor part of a flattened one."""
+    for column in sorted(columns):
+        inside = any(column.startswith(f"{field}_") for field in share.flatten)
+        if column not in fields and not inside:
+            yield _fault(path, f'names "{column}", which is not a field.', nearest(column, list(fields)), value=column)
 
 
 def keys_in_warehouses(declared: Declaration, fields: Fields) -> Iterator[Fault]:

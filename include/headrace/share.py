@@ -45,6 +45,10 @@ class Share:
     columns: tuple[SharedColumn, ...]
     masks: dict[str, Mask]
     indexes: tuple[tuple[str, ...], ...] = ()
+    distribution: str | None = None
+    """The column by whose values a warehouse of several machines gives each of them its rows; None for the key."""
+    sort: tuple[str, ...] = ()
+    """The columns by which it keeps rows sorted."""
 
     @property
     def names(self) -> list[str]:
@@ -95,6 +99,8 @@ def share(feed: Feed, warehouse: str, *, retired: Sequence[Column] = ()) -> Shar
         (*flat, *kept),
         masks_,
         tuple(index for index in _indexes(feed, declared) if names.issuperset(index)),
+        declared.distribute,
+        tuple(name for name in _sorted(feed, declared) if name in names),
     )
 
 
@@ -118,6 +124,13 @@ def _indexes(feed: Feed, declared: Sharing) -> Iterator[tuple[str, ...]]:
     if partition and feed.declaration.key[0] != partition.field and partition.field not in declared.mask:
         asked.append((partition.field,))
     yield from dict.fromkeys(asked)
+
+
+def _sorted(feed: Feed, declared: Sharing) -> Iterator[str]:
+    """First the partition's field, by which analysts ask most, then as clean is; a masked value has no order."""
+    partition = feed.declaration.partition
+    asked = [*([partition.field] if partition else []), *(feed.declaration.sort or feed.declaration.key)]
+    yield from (name for name in dict.fromkeys(asked) if name in feed.declaration.key or name not in declared.mask)
 
 
 def retired(feed: Feed, table: Table) -> list[Column]:

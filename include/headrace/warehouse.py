@@ -5,13 +5,14 @@ until when. What it gets of a feed that names the warehouse too, the feed's own 
 """
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Literal
 
-from pydantic import ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from headrace import layout, reading, rules
 from headrace.declaration import Declared, Sharing
@@ -19,7 +20,11 @@ from headrace.errors import SettingsError
 from headrace.fault import Fault, nearest
 from headrace.feed import Feed
 
-Kind = Literal["postgres"]
+Kind = Literal["postgres", "redshift"]
+ARN = r"arn:aws[a-z-]*:iam::\d{12}:role/[\w+=.@/-]+"
+ROLE = re.compile(rf"default|{ARN}(,{ARN})*")
+"""As Redshift takes it: its default role, or one or a chain of them by ARN."""
+STAGING = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[\w!.*()-]+)*/?")
 
 
 class Warehouse(Declared):
@@ -39,6 +44,35 @@ class Warehouse(Declared):
     until: date | None = Field(
         default=None, description="The last day on which it is loaded; then upkeep removes its tables and this file."
     )
+    iam_role: str | None = Field(
+        default=None,
+        description="Redshift: the IAM role by which it reads and writes what is staged; `default` if not given.",
+    )
+    staging: str | None = Field(
+        default=None,
+        description="Redshift: the bucket, and prefix, in whose `staging/` rows wait; the lake's if not given.",
+    )
+
+    @field_validator("iam_role")
+    @classmethod
+    def _role(cls, role: str | None) -> str | None:
+        if role is not None and not ROLE.fullmatch(role):
+            raise ValueError("it is default, or a role such as arn:aws:iam::123456789012:role/headrace")
+        return role
+
+    @field_validator("staging")
+    @classmethod
+    def _location(cls, location: str | None) -> str | None:
+        if location is not None and not STAGING.fullmatch(location):
+            raise ValueError("it is a bucket, and a prefix if need be, such as s3://shop-staging/headrace")
+        return location
+
+    @model_validator(mode="after")
+    def _fits_its_kind(self) -> "Warehouse":
+        given = [name for name in ("iam_role", "staging") if getattr(self, name) is not None]
+        if given and self.kind != "redshift":
+            raise ValueError(f"{' and '.join(given)} goes with kind redshift, and this is {self.kind}")
+        return self
 
     def ended(self, today: date) -> bool:
         """Whether its last day is over."""

@@ -8,7 +8,7 @@ import pytest
 from headrace import feed as feeds
 from headrace.share import Share, share
 from headrace.warehouses import postgres_table
-from headrace.warehouses.postgres_table import Standing
+from headrace.warehouses.changes import Changes, Standing
 
 
 def shared(*fields: dict[str, Any], **sharing: Any) -> Share:
@@ -28,7 +28,7 @@ def standing(masks: dict[str, str] | None = None, **columns: str) -> Standing:
 
 def test_nothing_changes_where_nothing_is_other() -> None:
     found = postgres_table.changes(standing(name="text"), shared({"name": "name", "type": "string"}))
-    assert found == postgres_table.Changes({}, (), (), (), (), ())
+    assert found == Changes({}, (), (), (), (), ())
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ def test_an_empty_object_declares_a_warehouse(tmp_path: Path) -> None:
     ("text", "told"),
     [
         ("{", "cannot be read as JSON"),
-        ('{"kind": "oracle"}', 'kind is "oracle"; it has to be postgres.'),
+        ('{"kind": "oracle"}', 'kind is "oracle", which is not one of postgres, redshift.'),
         ('{"shcema": "public"}', 'shcema is not an attribute. Did you mean "schema"?'),
         ('{"feeds": {"orders": {"keeep": []}}}', 'feeds.orders.keeep is not an attribute. Did you mean "keep"?'),
         ('{"until": "tomorrow"}', 'until is "tomorrow"'),

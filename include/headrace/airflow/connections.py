@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from headrace.masks import MaskKey
     from headrace.provenance import SigningKey
     from headrace.storage import Storage
+    from headrace.warehouse import Warehouse
+    from headrace.warehouses.client import WarehouseClient
     from headrace.warehouses.postgres import PostgresWarehouse
+    from headrace.warehouses.redshift import RedshiftWarehouse
 
 
 class KafkaConfigHook(KafkaBaseHook):
@@ -67,15 +70,51 @@ def registry() -> Store:
     return Store(database(layout.REGISTRY_STORE_CONNECTION))
 
 
-def warehouse(name: str) -> "PostgresWarehouse":
+def warehouse(name: str) -> "WarehouseClient":
     """A warehouse as its file declares it."""
     from headrace import warehouse
-    from headrace.warehouses.postgres import PostgresWarehouse
 
     declared = warehouse.named(name, Settings().warehouses)
-    id_ = declared.connection or layout.warehouse_connection(name)
+    return redshift(name, declared) if declared.kind == "redshift" else postgres(name, declared)
+
+
+def postgres(name: str, declared: "Warehouse") -> "PostgresWarehouse":
+    from headrace.warehouses.postgres import PostgresWarehouse
+
+    id_, readers = _asked(name, declared)
+    return PostgresWarehouse(name, database(id_), readers, declared.schema_name, connection=id_)
+
+
+def redshift(name: str, declared: "Warehouse") -> "RedshiftWarehouse":
+    """As the Amazon provider's hook opens it; rows are staged by the lake's own S3 connection."""
+    from headrace.airflow.redshift import opener, place
+    from headrace.warehouses.redshift import RedshiftWarehouse
+
+    id_, readers = _asked(name, declared)
+    connection, s3 = named(id_), storage()
+    if connection.conn_type != "redshift":
+        raise SettingsError(
+            f"Airflow connection {id_}: it is of type {connection.conn_type}, but the warehouse {name} is of kind "
+            f"redshift. Make it of type Amazon Redshift under Admin, Connections."
+        )
+    return RedshiftWarehouse(
+        name,
+        connect=opener(id_),
+        s3=s3.client,
+        lake=declared.staging or Settings().lake,
+        iam_role=declared.iam_role or "default",
+        kms_key=s3.encryption.key if s3.encryption else None,
+        readers=readers,
+        schema=declared.schema_name,
+        connection=id_,
+        place=place(connection),
+    )
+
+
+def _asked(name: str, declared: "Warehouse") -> tuple[str, tuple[str, ...]]:
+    """The connection of a warehouse and who reads it, as declared or by default."""
     readers = [layout.reader_role(name)] if declared.readers is None else declared.readers
-    return PostgresWarehouse(name, database(id_), tuple(readers), declared.schema_name, connection=id_)
+    return declared.connection or layout.warehouse_connection(name), tuple(readers)
 
 
 def mask_key() -> "MaskKey":

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from headrace import feed as feeds
+from headrace import warehouse
 from headrace.errors import SettingsError, SparkFailed
 from headrace.feed import Feed
 from headrace.settings import Settings
@@ -30,8 +31,20 @@ def keep(feed: Feed, *, older_than: timedelta | None = None, dry_run: bool = Fal
 
     lake = connections.lake(Settings())
     return upkeep.upkeep(
-        feed, lake=lake, spark=_spark(feed, lake), recorded=set(_recorded(feed)), older_than=older_than, dry_run=dry_run
+        feed,
+        lake=lake,
+        spark=_spark(feed, lake),
+        recorded=set(_recorded(feed)),
+        stagings=stagings(),
+        older_than=older_than,
+        dry_run=dry_run,
     )
+
+
+def stagings() -> set[str]:
+    """Where warehouses have rows staged besides the lake, whether a feed goes there still or did once."""
+    declared, _ = warehouse.declared(Settings().warehouses)
+    return {each.staging for each in declared.values() if each.staging}
 
 
 def told(done: "Upkeep") -> dict[str, Any]:

@@ -76,7 +76,7 @@ def _show(done: "Upkeep", *, dry_run: bool) -> None:
         console.print(str(kept), markup=False)
     orphans = Table("orphans", "would be removed" if dry_run else "removed", "bytes", "too young", "not ours", box=None)
     every = [(f"{kept.table}: ", each) for kept in done.tables for each in kept.swept]
-    for where, each in (*every, ("", done.imports)):
+    for where, each in (*every, ("", done.imports), ("", done.staged)):
         figures = (each.removed, each.bytes, each.young, each.unknown)
         if any(figures):
             orphans.add_row(where + each.kind, *map(_number, figures))

@@ -16,8 +16,8 @@ from headrace.lake import Lake, ancestors
 from headrace.masks import MaskKey
 from headrace.share import EVERY_ROW, VISIBLE, Share, rows, share_of
 from headrace.stages.transform import REBUILT
+from headrace.warehouses.client import WarehouseClient
 from headrace.warehouses.load import Counts, Load, Way
-from headrace.warehouses.postgres import PostgresWarehouse
 
 NONE = Counts()
 
@@ -38,7 +38,7 @@ class Loaded:
 
 
 @away.tells
-def load(feed: Feed, *, lake: Lake, warehouse: PostgresWarehouse, mask_key: MaskKey, anew: bool = False) -> Loaded:
+def load(feed: Feed, *, lake: Lake, warehouse: WarehouseClient, mask_key: MaskKey, anew: bool = False) -> Loaded:
     """Merge the rows that changed since the snapshot that the warehouse records, or all where that cannot be told.
 
     A table that is new, or has another key, is filled aside and switched to; so is one that is asked for `anew`.
@@ -79,7 +79,8 @@ def contract(share: Share, mask_key: MaskKey, schema: int) -> str:
     key = hashlib.sha256(b"headrace.contract" + mask_key).hexdigest()
     docs = [share.doc, *(column.doc for column in share.columns)]
     types = [f"{name} {type_!r}" for name, type_ in share.types.items()]
-    shape = [types, sorted(share.masks.items()), share.key, docs, share.indexes, key if share.masks else "", schema]
+    masks = [sorted(share.masks.items()), key if share.masks else ""]
+    shape = [types, masks, share.key, docs, share.indexes, share.distribution, share.sort, schema]
     return hashlib.sha256(json.dumps(shape).encode()).hexdigest()
 
 

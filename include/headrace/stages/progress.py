@@ -10,12 +10,12 @@ from headrace.masks import MaskKey
 from headrace.share import share_of
 from headrace.stages.load import contract
 from headrace.stages.transform import missing
+from headrace.warehouses.client import WarehouseClient
 from headrace.warehouses.load import Load
-from headrace.warehouses.postgres import PostgresWarehouse
 
 
 @away.tells
-def is_behind(feed: Feed, *, lake: Lake, warehouses: Iterable[PostgresWarehouse], mask_key: MaskKey) -> bool:
+def is_behind(feed: Feed, *, lake: Lake, warehouses: Iterable[WarehouseClient], mask_key: MaskKey) -> bool:
     """True when an earlier run left work: rows not merged, or a warehouse not loaded, whatever stopped it then."""
     archive, clean = lake.find(layout.archive_table(feed.name)), lake.find(layout.clean_table(feed.name))
     if archive is None or archive.current_snapshot() is None:

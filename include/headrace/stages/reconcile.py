@@ -17,7 +17,7 @@ from headrace.reckoning import Figures, Shape, Verdict, reckon
 from headrace.reconciliation import Scope
 from headrace.share import VISIBLE, Share, rows, share_of
 from headrace.stages.load import changed_since
-from headrace.warehouses.postgres import PostgresWarehouse
+from headrace.warehouses.client import WarehouseClient
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Reconciled:
 
 @away.tells
 def reconcile(
-    feed: Feed, *, lake: Lake, warehouse: PostgresWarehouse, mask_key: MaskKey, full: bool = False
+    feed: Feed, *, lake: Lake, warehouse: WarehouseClient, mask_key: MaskKey, full: bool = False
 ) -> Reconciled:
     """Compare the warehouse with the clean table at the very snapshot that it records."""
     with warehouse.reading(feed.name) as session:

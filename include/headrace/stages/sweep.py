@@ -115,6 +115,15 @@ class Sweep:
         self._remove_all(found, really=not self.dry_run)
         return swept
 
+    def staged(self, locations: Collection[str]) -> Swept:
+        """What loads that were killed have left on its way to warehouses: no other try looks at it again."""
+        swept = Swept("staged for warehouses")
+        for location in sorted(locations):
+            bucket, prefix = place(layout.stagings_location(location, self.feed.name))
+            found = self._old(objects.listed(self.lake.s3, bucket, f"{prefix}/"), swept, oldest=self._oldest)
+            self._remove_all(found, really=not self.dry_run, bucket=bucket)
+        return swept
+
     def _suspects(self, table: Table, without: Collection[int]) -> tuple[Named, tuple[Swept, ...]]:
         """What seems to be an orphan; `without` are snapshots that a dry run would have expired."""
         live = [each for each in table.metadata.snapshots if each.snapshot_id not in without]
@@ -202,20 +211,20 @@ class Sweep:
     def _listed(self, folder: str) -> Iterator[Object]:
         return objects.listed(self.lake.s3, self._bucket, folder)
 
-    def _remove_all(self, orphans: Iterator[Object], *, really: bool) -> None:
+    def _remove_all(self, orphans: Iterator[Object], *, really: bool, bucket: str | None = None) -> None:
         batch: list[str] = []
         for orphan in orphans:
             batch.append(orphan.key)
             if len(batch) == BATCH:
-                self._remove(batch, really=really)
+                self._remove(batch, really=really, bucket=bucket)
                 batch = []
-        self._remove(batch, really=really)
+        self._remove(batch, really=really, bucket=bucket)
 
-    def _remove(self, keys: list[str], *, really: bool) -> None:
+    def _remove(self, keys: list[str], *, really: bool, bucket: str | None = None) -> None:
         if not keys or not really:
             return
         deleted = self.lake.s3.delete_objects(
-            Bucket=self._bucket, Delete={"Objects": [{"Key": key} for key in keys], "Quiet": True}
+            Bucket=bucket or self._bucket, Delete={"Objects": [{"Key": key} for key in keys], "Quiet": True}
         )
         if errors := deleted.get("Errors", []):
             raise UpkeepError(

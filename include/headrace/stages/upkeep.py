@@ -101,11 +101,12 @@ class Upkeep:
     older_than: timedelta
     tables: tuple[Kept, ...]
     imports: Swept
+    staged: Swept
 
     @property
     def swept(self) -> tuple[Swept, ...]:
         """What was removed, the archive's first."""
-        return (*(each for table in self.tables for each in table.swept), self.imports)
+        return (*(each for table in self.tables for each in table.swept), self.imports, self.staged)
 
     @property
     def removed(self) -> int:
@@ -139,6 +140,7 @@ def upkeep(
     lake: Lake,
     spark: Spark | None = None,
     recorded: Collection[int] = (),
+    stagings: Collection[str] = (),
     older_than: timedelta | None = None,
     dry_run: bool = False,
     clock: Clock | None = None,
@@ -146,7 +148,8 @@ def upkeep(
 ) -> Upkeep:
     """Keep a feed's tables; to do so twice, or twice at once, changes nothing more.
 
-    Without `spark` no data file is rewritten. `recorded` are the clean table's snapshots that warehouses hold.
+    Without `spark` no data file is rewritten. `recorded` are the clean table's snapshots that warehouses hold,
+    `stagings` the locations besides the lake's at which rows wait for them.
     """
     age = max(older_than or timedelta(), allowed_age(feed))
     now = s3_time(lake)
@@ -158,7 +161,8 @@ def upkeep(
         if lake.find(one.name) is not None:
             tables.append(one.keep())
             log.info("%s%s", "a dry run: " if dry_run else "", tables[-1])
-    return Upkeep(feed.name, age, tuple(tables), sweep.imports())
+    staged = sweep.staged({lake.location, *stagings})
+    return Upkeep(feed.name, age, tuple(tables), sweep.imports(), staged)
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,8 @@ from headrace.warehouses import (
     postgres_views,
     postgres_wire,
 )
+from headrace.warehouses.changes import Standing
 from headrace.warehouses.load import Counts, Held, Load, Way
-from headrace.warehouses.postgres_table import Standing
 
 STAGING = "headrace_staging"
 NEW = "headrace_new"

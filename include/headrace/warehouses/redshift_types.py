@@ -51,3 +51,22 @@ def column_type(type_: IcebergType) -> str:
         case FixedType():
             return f"varbyte({len(type_)})"
     return TYPES[type(type_)]
+
+
+def copied_type(type_: IcebergType) -> str:
+    """The plainer type of a column that COPY fills from Parquet; the rest is done by documented casts."""
+    if is_json(type_):
+        return TYPES[StringType]
+    match type_:
+        case TimestamptzType():
+            return "timestamp"
+        case TimeText():
+            return "varchar(15)"
+        case UUIDType():
+            return "varchar(36)"
+    return column_type(type_)
+
+
+def has_order(type_: IcebergType) -> bool:
+    """Whether rows may be sorted and distributed by such a column."""
+    return not column_type(type_).startswith(("super", "varbyte"))
