@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from headrace.imprint import PARTS, Imprints, Offsets, unreadable_headers
+from headrace.imprint import BLANKED, PARTS, Imprints, Offsets, forgotten, unreadable_headers
 
 
 @dataclass(frozen=True)
@@ -23,10 +23,15 @@ class Comparison:
     altered: Offsets
     differing: Mapping[int, tuple[str, ...]]
     """Of the first altered records, by offset: the parts that differ."""
+    forgotten: Offsets
+    """Blanked in the archive; what stays of them is as in the topic."""
 
 
-def compare(topic: Imprints, archive: Imprints, *, listed: int) -> Comparison:
-    """Hold the archive's imprints of a stretch, in any order, against the topic's, which come in theirs."""
+def compare(topic: Imprints, archive: Imprints, *, listed: int, blank_before: int = 0) -> Comparison:
+    """Hold the archive's imprints of a stretch, in any order, against the topic's, which come in theirs.
+
+    Records before `blank_before` may have been blanked, and are then compared in what stays of them.
+    """
     archive = archive.in_order()
     place = np.searchsorted(topic.offsets, archive.offsets)
     held = np.zeros(len(archive), dtype=np.bool_)
@@ -36,15 +41,20 @@ def compare(topic: Imprints, archive: Imprints, *, listed: int) -> Comparison:
     differs = {name: here.parts[name] != there.parts[name] for name in PARTS}
     # Spark's client reads them: it has archived more than ours can tell of the topic.
     differs["headers"] &= there.parts["headers"] != unreadable_headers()
+    blank = forgotten(here) & (here.offsets < blank_before)
+    for name in BLANKED:
+        differs[name] &= ~blank
     altered = np.logical_or.reduce([np.zeros(len(here), dtype=np.bool_), *differs.values()])
     wrong = np.unique(here.offsets[altered])
+    left = np.setdiff1d(here.offsets[blank], wrong)
     return Comparison(
-        equal=len(np.unique(here.offsets)) - len(wrong),
+        equal=len(np.unique(here.offsets)) - len(wrong) - len(left),
         missing=np.setdiff1d(topic.offsets, archive.offsets, assume_unique=False),
         surplus=np.unique(archive.offsets[~held]),
         doubled=doubles(archive.offsets),
         altered=wrong,
         differing={int(offset): _parts(here.offsets == offset, differs) for offset in wrong[:listed]},
+        forgotten=left,
     )
 
 

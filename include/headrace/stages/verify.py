@@ -13,7 +13,7 @@ import pyarrow as pa
 from confluent_kafka import KafkaError, KafkaException
 from pyiceberg.table import Table
 
-from headrace import away, layout
+from headrace import away, forgotten, imprint, layout
 from headrace.comparison import compare, doubles, holes, runs
 from headrace.dropped import Dropped, dropped_of, outside
 from headrace.errors import TopicError, TopicMissing
@@ -73,15 +73,23 @@ def verify(feed: Feed, *, lake: Lake, kafka: Config, progress: Progress | None =
     head = heads_at(table, snapshot) if table else Heads()
     losses = losses_of(table) if table else ()
     dropped = dropped_of(table) if table else Dropped()
+    blanked = forgotten.reach(forgotten.entries(feed.name, lake=lake))
     files = _by_partition(claims(table, snapshot)) if table and snapshot else {}
     sources = _sources(feed, head, kafka=kafka)
     numbers = sorted({*head.next, *files, *_partitions(sources)}, key=lambda number: (number < 0, abs(number)))
     length = sum(_length(number, head, sources, files=files) for number in numbers)
     steps = _Steps(progress or (lambda *_: None), length)
     accounts = [
-        _Partition(lake, kafka, sources[number < 0], table=table, losses=losses, dropped=dropped, steps=steps).verify(
-            number, head=head, files=files.get(number, [])
-        )
+        _Partition(
+            lake,
+            kafka,
+            sources[number < 0],
+            table=table,
+            losses=losses,
+            dropped=dropped,
+            steps=steps,
+            blank_before=blanked.of(number),
+        ).verify(number, head=head, files=files.get(number, []))
         for number in numbers
     ]
     return Verification(feed.name, snapshot, tuple(accounts), losses)
@@ -162,6 +170,8 @@ class _Partition:
     losses: tuple[Loss, ...]
     dropped: Dropped
     steps: _Steps
+    blank_before: int
+    """Records before this may have been blanked, as somebody was forgotten."""
     files: deque[Claim] = field(default_factory=deque)
     waiting: Imprints = NOTHING
     account: Account = field(default_factory=lambda: Account("", 0))
@@ -200,6 +210,8 @@ class _Partition:
     def _alone(self, upto: int, *, close: bool = False) -> None:
         found = self._take(upto).in_order()
         self.account.find("double", _each(doubles(found.offsets)))
+        blank = imprint.forgotten(found) & (found.offsets < self.blank_before)
+        self.account.find("forgotten", runs(np.unique(found.offsets[blank])))
         for first, next_ in holes(found.offsets, reached=self.reached, upto=upto if close else None):
             self.account.find("gap" if self.source.dense else "hole", self._not_accepted(first, next_))
         if len(found):
@@ -251,12 +263,13 @@ class _Partition:
     def _compare(self, found: Imprints, *, upto: int) -> None:
         while self.files and self.files[0].first < upto:
             self._load(self.files.popleft())
-        result = compare(found, self._take(upto), listed=LISTED)
+        result = compare(found, self._take(upto), listed=LISTED, blank_before=self.blank_before)
         account = self.account
         account.equal += result.equal
         dropped = self.dropped.of(account.partition)
         account.find("gap", (each for run in runs(result.missing) for each in outside(*run, dropped)))
         account.find("double", _each(result.doubled))
+        account.find("forgotten", runs(result.forgotten))
         account.find("compacted" if self.source.compacted else "surplus", runs(result.surplus))
         for first, next_ in _each(result.altered):
             account.find("altered", [(first, next_)], about=", ".join(result.differing.get(first, ())))
