@@ -226,18 +226,25 @@ def test_killed_anywhere_a_second_forget_completes_it(workshop: Make, nursery: N
     assert verify.verify(shop.feed, lake=shop.lake, kafka=shop.kafka).is_equal
 
 
-def test_a_warehouse_that_is_down_is_told_and_caught_up_with(workshop: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_warehouse_that_is_down_is_told_and_caught_up_with(
+    workshop: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shop = workshop({**ORDER, "warehouses": {"finance": {"keep": ["email"]}}})
-    shop.merge(order("11", 1, email=MAIL), order("12", 1))
+    shop.merge(order(PERSON, 1, email=MAIL), order("other", 1))
     shop.load()
     with monkeypatch.context() as patched:
         patched.setenv("AIRFLOW_CONN_HEADRACE_WAREHOUSE_FINANCE", "postgres://nobody:x@127.0.0.1:1/none")
-        left = forgotten(shop, "11")
+        left = forgotten(shop)
     assert [(each.name, bool(each.fault)) for each in left.warehouses] == [("finance", True)]
-    assert (left.is_whole, left.rows_left, ids(shop)) == (False, 0, {"11", "12"})
-    done = forgotten(shop, "11")
-    assert [(each.name, each.deleted) for each in done.warehouses] == [("finance", 1)]
-    assert (done.is_whole, ids(shop)) == (True, {"12"})
+    assert (left.is_whole, left.rows_left, ids(shop)) == (False, 0, {PERSON, "other"})
+    (tmp_path / shop.feed.file).write_text(json.dumps(shop.feed.schema))
+    monkeypatch.setenv("HEADRACE_SCHEMAS", str(tmp_path))
+    done = CliRunner().invoke(app, ["forget", shop.feed.name, PERSON, "--yes"])
+    assert done.exit_code == 0, done.output
+    assert f"feed {shop.feed.name}: 1 key forgotten" in done.output
+    assert f"topic {shop.feed.topic} still holds 0 of the records" in done.output, "the archive no longer tells which"
+    assert PERSON not in done.output
+    assert ids(shop) == {"other"}
 
 
 def test_the_command_asks_first_and_tells_no_key(tmp_path: Path) -> None:

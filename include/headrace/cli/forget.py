@@ -106,6 +106,8 @@ def _lines_of(report: "Report") -> list[str]:
         said.append("No record of these keys was found, or they are forgotten already.")
     if done.undecoded:
         said.append(f"{done.undecoded:,} records that do not decode were told by their Kafka key or their bytes.")
+    if branches := [f"{store.store} {name}" for store in done.stores for name in store.purged.branches]:
+        said.append(f"branches and tags that went with the history: {', '.join(branches)}")
     said += [f"topic {each.topic} still holds {each.records:,} of the records: {each.until}." for each in report.topics]
     if report.later:
         said.append(f"{report.later:,} records of the topic are not archived yet: they came later, and live.")
