@@ -242,7 +242,7 @@ def test_a_warehouse_that_is_down_is_told_and_caught_up_with(
     done = CliRunner().invoke(app, ["forget", shop.feed.name, PERSON, "--yes"])
     assert done.exit_code == 0, done.output
     assert f"feed {shop.feed.name}: 1 key forgotten" in done.output
-    assert f"topic {shop.feed.topic} still holds 0 of the records" in done.output, "the archive no longer tells which"
+    assert f"topic {shop.feed.topic} may still hold some: " in done.output
     assert PERSON not in done.output
     assert ids(shop) == {"other"}
 

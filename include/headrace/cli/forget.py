@@ -108,7 +108,10 @@ def _lines_of(report: "Report") -> list[str]:
         said.append(f"{done.undecoded:,} records that do not decode were told by their Kafka key or their bytes.")
     if branches := [f"{store.store} {name}" for store in done.stores for name in store.purged.branches]:
         said.append(f"branches and tags that went with the history: {', '.join(branches)}")
-    said += [f"topic {each.topic} still holds {each.records:,} of the records: {each.until}." for each in report.topics]
+    for each in report.topics:
+        # Once they are blanked, the archive no longer tells which they were.
+        some = f"still holds {each.records:,} of the records" if done.located.archive else "may still hold some"
+        said.append(f"topic {each.topic} {some}: {each.until}.")
     if report.later:
         said.append(f"{report.later:,} records of the topic are not archived yet: they came later, and live.")
     said += [f"feed {name} is computed from this one: forget there too." for name in report.downstream]
