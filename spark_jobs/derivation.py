@@ -36,7 +36,8 @@ def run(plan: str, *, remote: str | None, properties: Mapping[str, str]) -> str:
 def derived(work: Transform, plan: DerivationPlan) -> DataFrame:
     """Each key as all its records together make it; of a deleted one, nothing but that."""
     made, clean = plan.made, standing.table(work.spark, plan.made)
-    batch = work.keep(work.flat(recorded(work, plan, work.judged(envelopes.asked(work.spark, made)))))
+    admitted, _ = work.admitted(work.judged(envelopes.asked(work.spark, made)))
+    batch = work.keep(work.flat(recorded(work, plan, admitted)))
     seen = survey(batch, made)
     met = work.met(clean, batch.where(_good()), seen)
     if made.merge == "append":

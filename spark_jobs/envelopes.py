@@ -42,6 +42,12 @@ def whole(spark: SparkSession, plan: TransformPlan) -> DataFrame:
     return _archive(spark, plan).where(_within(_merged(plan))).withColumn(AGAIN, F.lit(True))
 
 
+def before(spark: SparkSession, plan: TransformPlan, next_: Mapping[int, int]) -> DataFrame:
+    """All that the archive holds before some offsets."""
+    spans = {number: (0, offset) for number, offset in next_.items()}
+    return _archive(spark, plan).where(_within(spans)).withColumn(AGAIN, F.lit(True))
+
+
 def _archive(spark: SparkSession, plan: TransformPlan) -> DataFrame:
     archive = spark.read.option("versionAsOf", plan.archive_snapshot).table(plan.archive)
     # Only an archive of two topics has it, and not in snapshots from before it held the second.

@@ -19,6 +19,7 @@ from spark_jobs import (
     deciding,
     decoding,
     envelopes,
+    holding,
     merging,
     origins,
     patching,
@@ -30,12 +31,13 @@ from spark_jobs import (
 )
 from spark_jobs.deciding import NOTES, REPLACES, STOOD, WRITES
 from spark_jobs.envelopes import AGAIN
+from spark_jobs.holding import FORGOTTEN
 from spark_jobs.merging import same_key
 from spark_jobs.quarantining import quarantine, settled
 from spark_jobs.session import session
 
 SNAPSHOT_PROPERTY = "spark.sql.iceberg.snapshot-property."
-RARE = ("replayed", "imported", "withdrawn")
+RARE = ("replayed", "imported", "forgotten", "withdrawn")
 """Accounts that are told only where there is something to tell."""
 
 
@@ -76,7 +78,7 @@ class Transform:
 
     def run(self) -> dict[str, int]:
         plan, clean = self.plan, standing.table(self.spark, self.plan)
-        batch = self.judged(envelopes.asked(self.spark, plan))
+        batch, forgotten = self.admitted(self.judged(envelopes.asked(self.spark, plan)))
         seen = survey(batch, plan)
         met = self.met(clean, batch.where(_good()), seen)
         displaced = appending.displaced(batch, met, plan) if plan.merge == "append" else None
@@ -100,14 +102,19 @@ class Transform:
             )
         rows = self.keep(self.flat(rows))
         decided = deciding.summary(rows)
-        accounts = _told({**seen.accounts, **decided.accounts})
+        read = seen.accounts["read"] + forgotten
+        accounts = _told({**seen.accounts, "read": read, "forgotten": forgotten, **decided.accounts})
         self.commit(rows, decided, accounts=accounts, settles=bool(seen.again))
         return accounts
 
     def judged(self, records: DataFrame) -> DataFrame:
         """The records decoded, each with the reason for which it is rejected, if it is."""
         placed = self.flat(origins.placed(records, self.plan, self.spark))
+        if self.plan.held:
+            placed = self.flat(placed.withColumn(FORGOTTEN, holding.is_blank()))
         decoded = decoding.decoded(placed, self.plan)
+        if self.plan.held:
+            decoded = self.flat(holding.marked(self.flat(decoded), self.plan, self.spark))
         broken = F.when(
             _good() & F.col("value").isNotNull() & ~merging.deletes(self.plan), row_checks.detail(self.plan)
         )
@@ -118,6 +125,12 @@ class Transform:
             }
         )
         return self.keep(self.flat(checked))
+
+    def admitted(self, judged: DataFrame) -> tuple[DataFrame, int]:
+        """The records that are not forgotten, and how many are."""
+        if not self.plan.held:
+            return judged, 0
+        return judged.where(~F.col(FORGOTTEN)).drop(FORGOTTEN), judged.where(F.col(FORGOTTEN)).count()
 
     def met(self, clean: DataFrame, good: DataFrame, seen: Survey) -> DataFrame:
         """The standing rows of the batch's keys."""
@@ -153,7 +166,7 @@ class Transform:
 
     def all_of(self, keys: DataFrame) -> DataFrame:
         """Every record of some keys, judged anew; this reads the whole archive."""
-        records = self.judged(envelopes.whole(self.spark, self.plan))
+        records, _ = self.admitted(self.judged(envelopes.whole(self.spark, self.plan)))
         found = recomputing.of_keys(records, keys, self.plan)
         if self.plan.merge == "append":
             found = appending.judged(found, self.nothing(keys), self.plan)

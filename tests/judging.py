@@ -57,6 +57,6 @@ def _key(meaning: Meaning) -> object:
 
 def assert_adds_up(accounts: Mapping[str, int]) -> None:
     """Each record that was read is accounted for once."""
-    assert accounts["read"] == accounts["decoded"] + accounts["quarantined"], accounts
+    assert accounts["read"] == accounts["decoded"] + accounts["quarantined"] + accounts.get("forgotten", 0), accounts
     assert accounts["decoded"] == sum(accounts[name] for name in BECAME), accounts
     assert all(count >= 0 for count in accounts.values()), accounts

@@ -57,6 +57,8 @@ FORMS = {
     "update": rf"update {TABLE} set {NAME} = null where .+",
     "insert": rf"insert into {TABLE} \({NAMES}\) (?:values \(.+\)|select .+ from {TABLE})",
     "select": r"select .+",
+    # r_VACUUM_command
+    "vacuum": rf"vacuum delete only {TABLE} to 100 percent",
 }
 ABSENT = (
     "on conflict", "for update", "returning", "jsonb", "bytea", "is distinct from", "filter (", "on commit",
@@ -80,7 +82,7 @@ def _parse(text: str, name: str) -> None:
     if name == "unload":  # sqlglot takes it for a command as a whole; what it holds is a query
         assert form(unquoted(re.fullmatch(rf"unload \(({TEXT})\).+", text)[1])) == "select"  # type: ignore[index]
         return
-    if name in ("lock", "reset", "comment"):
+    if name in ("lock", "reset", "comment", "vacuum"):
         return
     (parsed,) = parse(text.replace("%s", "0"), dialect="redshift", error_level=ErrorLevel.RAISE)
     assert parsed is not None

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from headrace.imprint import PARTS, Imprints, Offsets, unreadable_headers
+from headrace.imprint import BLANKED, PARTS, Imprints, Offsets, forgotten, unreadable_headers
 
 
 @dataclass(frozen=True)
@@ -23,14 +23,19 @@ class Comparison:
     altered: Offsets
     differing: Mapping[int, tuple[str, ...]]
     """Of the first altered records, by offset: the parts that differ."""
+    forgotten: Offsets
+    """Blanked in the archive; what stays of them is as in the topic."""
     checksum: int = 0
     """Of what the archive holds."""
     apart: int = 0
     """What its checksum would change by, were everything as in the topic."""
 
 
-def compare(topic: Imprints, archive: Imprints, *, listed: int) -> Comparison:
-    """Hold the archive's imprints of a stretch, in any order, against the topic's, which come in theirs."""
+def compare(topic: Imprints, archive: Imprints, *, listed: int, blank_before: int = 0) -> Comparison:
+    """Hold the archive's imprints of a stretch, in any order, against the topic's, which come in theirs.
+
+    Records before `blank_before` may have been blanked, and are then compared in what stays of them.
+    """
     archive = archive.in_order()
     place = np.searchsorted(topic.offsets, archive.offsets)
     held = np.zeros(len(archive), dtype=np.bool_)
@@ -40,19 +45,24 @@ def compare(topic: Imprints, archive: Imprints, *, listed: int) -> Comparison:
     differs = {name: here.parts[name] != there.parts[name] for name in PARTS}
     # Spark's client reads them: it has archived more than ours can tell of the topic.
     differs["headers"] &= there.parts["headers"] != unreadable_headers()
+    blank = forgotten(here) & (here.offsets < blank_before)
+    for name in BLANKED:
+        differs[name] &= ~blank
     altered = np.logical_or.reduce([np.zeros(len(here), dtype=np.bool_), *differs.values()])
     wrong = np.unique(here.offsets[altered])
+    left = np.setdiff1d(here.offsets[blank], wrong)
     missing = np.setdiff1d(topic.offsets, archive.offsets, assume_unique=False)
     again = np.r_[False, archive.offsets[1:] == archive.offsets[:-1]][: len(archive)]
     should_be = topic.where(np.isin(topic.offsets, np.r_[wrong, missing])).checksum
     should_not = archive.where(again | ~held | np.isin(archive.offsets, wrong)).checksum
     return Comparison(
-        equal=len(np.unique(here.offsets)) - len(wrong),
+        equal=len(np.unique(here.offsets)) - len(wrong) - len(left),
         missing=missing,
         surplus=np.unique(archive.offsets[~held]),
         doubled=doubles(archive.offsets),
         altered=wrong,
         differing={int(offset): _parts(here.offsets == offset, differs) for offset in wrong[:listed]},
+        forgotten=left,
         checksum=archive.checksum,
         apart=should_be - should_not,
     )

@@ -25,6 +25,7 @@ NOTES = {
     "lost": "deleted by the broker before it was archived, which somebody accepted",
     "hole": "no record, and not on the broker any more: a transaction's mark, compaction, or a loss",
     "dropped": "no longer archived: the feed keeps its records for a limited time (retention.archive)",
+    "forgotten": "blanked in the archive, as its person was forgotten: coordinates and timestamps are as in the topic",
     "compacted": "dropped by the broker since it was archived, as the topic is compacted",
 }
 """What is told, but is no difference."""

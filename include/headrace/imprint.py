@@ -4,7 +4,7 @@ Both sides are hashed by the same engine, column by column. The hashes have 64 b
 it should have been, and are no seal against somebody who forges records on purpose.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -14,10 +14,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from headrace.forgotten import HEADERS
 from headrace.kafka.envelopes import UNREADABLE
+from headrace.provenance import Header
 
 PARTS = ("key", "value", "headers", "timestamp", "timestamp_type")
 """What must be as it came; the leader's epoch is none of it: not every way to read a topic tells it."""
+
+BLANKED = ("key", "value", "headers")
+"""What nothing is left of when a record is forgotten."""
 
 Offsets = npt.NDArray[np.int64]
 Hashes = npt.NDArray[np.uint64]
@@ -79,10 +84,36 @@ def imprints(envelopes: pa.RecordBatch | pa.Table) -> Imprints:
 @cache
 def unreadable_headers() -> int:
     """The hash of what stands for headers that our client cannot read."""
-    row = dict.fromkeys(PARTS) | {"offset": 0, "headers": [{"name": n, "value": v} for n, v in UNREADABLE]}
-    types = {"offset": pa.int64(), "headers": pa.list_(pa.struct([("name", pa.string()), ("value", pa.binary())]))}
-    columns = {name: pa.array([value], types.get(name, pa.string())) for name, value in row.items()}
-    return int(imprints(pa.table(columns)).parts["headers"][0])
+    return int(_of_headers(UNREADABLE).parts["headers"][0])
+
+
+def forgotten(some: Imprints) -> npt.NDArray[np.bool_]:
+    """Which of them are of records that were blanked."""
+    blank = _blank().parts
+    found = np.ones(len(some), dtype=np.bool_)
+    for name in BLANKED:
+        found &= some.parts[name] == blank[name][0]
+    return found
+
+
+@cache
+def _blank() -> Imprints:
+    return _of_headers(HEADERS)
+
+
+def _of_headers(headers: Iterable[Header]) -> Imprints:
+    """The imprint of a record that has nothing but headers."""
+    row = dict.fromkeys(PARTS) | {"offset": 0, "headers": [{"name": name, "value": value} for name, value in headers]}
+    columns = {name: pa.array([value], _TYPES.get(name, pa.string())) for name, value in row.items()}
+    return imprints(pa.table(columns))
+
+
+_TYPES = {
+    "offset": pa.int64(),
+    "key": pa.binary(),
+    "value": pa.binary(),
+    "headers": pa.list_(pa.struct([("name", pa.string()), ("value", pa.binary())])),
+}
 
 
 _PROJECTION = ", ".join(['"offset"', *(f'hash("{name}") as "{name}"' for name in PARTS)])

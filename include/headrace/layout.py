@@ -69,6 +69,11 @@ def reconciled_table(feed: str) -> Identifier:
     return ("reconciled", feed)
 
 
+def forgotten_table(feed: str) -> Identifier:
+    """The feed's hold list: which keys are forgotten."""
+    return ("forgotten", feed)
+
+
 def topic_turn(feed: str) -> Identifier:
     """What a run holds, as if it were a table, while it computes what goes to the feed's topic."""
     return ("topic", feed)

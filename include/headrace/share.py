@@ -163,6 +163,24 @@ def rows(
         yield from masked.cast(schema).to_batches()
 
 
+def keys(share: Share, shown: Sequence[Sequence[str]], *, mask_key: MaskKey) -> pa.RecordBatch:
+    """Keys, of which each field is told by a text, as the warehouse has them."""
+    types = {column.name: travel_type(column.type) for column in share.columns}
+    texts = {name: [each[place] for each in shown] for place, name in enumerate(share.key)}
+    read = pa.table({name: pa.chunked_array([_parsed(texts[name], types[name])]) for name in share.key})
+    masked = masks.apply(read, {name: mask for name, mask in share.masks.items() if name in share.key}, key=mask_key)
+    schema = pa.schema([share.schema.field(name) for name in share.key])
+    return masked.cast(schema).combine_chunks().to_batches()[0]
+
+
+def _parsed(texts: Sequence[str], type_: pa.DataType) -> pa.Array:
+    read = pa.array(texts, pa.string())
+    if pa.types.is_timestamp(type_) and type_.tz:
+        # Arrow wants a zone in such texts, which Spark leaves out: it tells them in UTC.
+        return pc.assume_timezone(read.cast(pa.timestamp(type_.unit)), "UTC").cast(type_)
+    return read.cast(type_)
+
+
 def _as_known(share: Share, there: Collection[str]) -> Share:
     """The share, its columns where a table has them that may not have met the feed's newest version.
 

@@ -269,3 +269,8 @@ def test_what_redshift_says_is_told_in_our_words(error: Exception, kind: type[Ex
         raise error
     assert told in str(caught.value)
     assert "Value 's'" not in str(caught.value)
+
+
+def test_what_was_deleted_is_given_up_to_the_last_row() -> None:
+    statement = redshift_table.vacuum(sql.Identifier("public", "orders"))
+    assert form(statement.as_string()) == "vacuum"

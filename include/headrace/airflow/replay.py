@@ -161,12 +161,14 @@ def told(planned: "Replay", tally: "Tally") -> dict[str, Any]:
 def remarks(planned: "Replay", tally: "Tally") -> list[str]:
     """What came of it that somebody should know, a sentence each."""
     target, said = planned.target, []
-    if not tally.records and not tally.copies and not tally.forged:
+    if not (tally.records or tally.copies or tally.forged or tally.forgotten):
         said.append("Nothing of the slice is left to send: it is empty, or was sent before. Once more: again.")
     if tally.copies:
         said.append(f"{tally.copies:,} copies were left out: their originals are in the slice.")
     if tally.forged:
         said.append(f"{tally.forged:,} records were left out that say falsely that they were replayed or imported.")
+    if tally.forgotten:
+        said.append(f"{tally.forgotten:,} records were left out that are forgotten: nothing is left of them.")
     if tally.expired:
         said.append(
             f"{tally.expired:,} records are older than topic {target.name} keeps any (retention.ms): the broker may "

@@ -8,6 +8,7 @@ from rich.console import Console
 from headrace import __version__
 from headrace.cli.accept_loss import accept_loss
 from headrace.cli.compare import compare
+from headrace.cli.forget import forget
 from headrace.cli.import_ import import_
 from headrace.cli.lint import lint
 from headrace.cli.load import load
@@ -34,6 +35,7 @@ app = typer.Typer(
 )
 app.command()(accept_loss)
 app.command()(compare)
+app.command()(forget)
 app.command("import")(import_)
 app.command()(lint)
 app.command()(load)

@@ -24,6 +24,8 @@ from headrace.reckoning import Figures, Shape, figures
 from headrace.share import Share, SharedColumn, rows
 from headrace.stages.transform import REBUILT, Spans, missing
 
+JUDGED = ("decoded", "quarantined", "forgotten")
+"""What a record that a run reads is taken for: exactly one of these."""
 BECAME = ("duplicates", "superseded", "inserted", "updated", "deleted")
 """What becomes of a record that decodes: exactly one of these."""
 SEEN = ("inserted", "updated", "deleted", "withdrawn")
@@ -91,8 +93,14 @@ def _published(table: Table, current: Snapshot, since: int | None) -> list[Snaps
     line = list(ancestors(table, current.snapshot_id))
     known = [each.snapshot_id for each in line]
     newer = line[: known.index(since)] if since in known else line
-    runs = [each for each in newer if _noted(each, WRITTEN)]
+    runs = [each for each in newer if _noted(each, WRITTEN) and _is_placed(table, each)]
     return runs[::-1] if since in known else runs[:1]
+
+
+def _is_placed(table: Table, snapshot: Snapshot) -> bool:
+    """Whether the table still knows what a snapshot was made from; else nothing tells what has changed in it."""
+    parent = snapshot.parent_snapshot_id
+    return parent is None or table.snapshot_by_id(parent) is not None
 
 
 def _noted(snapshot: Snapshot, name: str) -> Mapping[str, Any]:
@@ -129,7 +137,7 @@ class _Run:
     def lines(self) -> Iterator[Line]:
         """The run's own sums, what the archive has of what it read, and the rows that its writer has counted."""
         told, id_ = self.accounts, self.snapshot.snapshot_id
-        yield Line("records judged", id_, told["read"], told["decoded"] + told["quarantined"])
+        yield Line("records judged", id_, told["read"], sum(told.get(name, 0) for name in JUDGED))
         yield Line("records merged", id_, told["decoded"], sum(told[name] for name in BECAME))
         spans = self._spans()
         dropped = dropped_of(self.archive).spans

@@ -37,28 +37,33 @@ def publish(feed: Feed, *, lake: Lake, run: str, checked: int) -> Published | No
         raise moved(feed)
     if not is_whole(table, checked):
         raise moved(feed)
+    try:
+        switch(lake, table, branch=branch, main=main, tip=checked)
+    except CommitFailedException as error:
+        raise moved(feed) from error
+    # Should this not come to pass, the next run finds them good once more.
+    quarantine.settle(feed, lake=lake, branch=branch)
+    return Published(checked)
+
+
+def switch(lake: Lake, table: Table, *, branch: str, main: int, tip: int) -> None:
+    """Bring main from one snapshot to another and drop the branch that has it; raises where either has moved."""
     requirements = (
         AssertRefSnapshotId(ref=MAIN_BRANCH, snapshot_id=main),
-        AssertRefSnapshotId(ref=branch, snapshot_id=checked),
+        AssertRefSnapshotId(ref=branch, snapshot_id=tip),
     )
     updates = (
         SetSnapshotRefUpdate(
             ref_name=MAIN_BRANCH,
             type=SnapshotRefType.BRANCH,
-            snapshot_id=checked,
+            snapshot_id=tip,
             max_ref_age_ms=None,
             max_snapshot_age_ms=None,
             min_snapshots_to_keep=None,
         ),
         RemoveSnapshotRefUpdate(ref_name=branch),
     )
-    try:
-        lake.catalog.commit_table(table, requirements, updates)
-    except CommitFailedException as error:
-        raise moved(feed) from error
-    # Should this not come to pass, the next run finds them good once more.
-    quarantine.settle(feed, lake=lake, branch=branch)
-    return Published(checked)
+    lake.catalog.commit_table(table, requirements, updates)
 
 
 def is_whole(table: Table, tip: int) -> bool:

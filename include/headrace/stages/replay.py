@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from pyiceberg.table import Table
 
-from headrace import archived, away, layout, provenance
+from headrace import archived, away, forgotten, layout, provenance
 from headrace.archived import Archived
 from headrace.errors import ForgedError, SliceError, TopicError
 from headrace.feed import Feed, refuse_stream
@@ -70,6 +70,8 @@ class Tally:
     """Left out: copies of records that are in the slice themselves."""
     forged: int = 0
     """Left out: records that say falsely that they were replayed or imported."""
+    forgotten: int = 0
+    """Left out: blanked records, of which nothing is there to send."""
     expired: int = 0
     """Older than the topic keeps records; the broker may delete them before anybody reads them."""
     refused: int = 0
@@ -261,6 +263,9 @@ def _messages(
     lowest = {partition: claims[0].first for partition, claims in replay.files.items()}
     claimed, io = replay.files[number], replay.table.io
     for record in archived.records(io, claimed, slice_=replay.slice, first=first, looked=looked):
+        if forgotten.is_blank(record.key, record.value, record.headers):
+            tally.forgotten += 1
+            continue
         try:
             headers, copied = _headers(replay, record)
         except ForgedError:

@@ -26,11 +26,12 @@ from pyiceberg.types import (
     UUIDType,
 )
 
-from headrace import away, clean, effort, layout, quarantine
+from headrace import away, clean, effort, forgotten, layout, quarantine
 from headrace.columns import field_types, union
 from headrace.declaration import Check, Delete, Drain, Merge, Partition, Quarantine, Version
 from headrace.errors import RebuildNeeded, RegistryError
 from headrace.feed import Feed, SchemaType
+from headrace.forgotten import HeldKey
 from headrace.heads import Heads
 from headrace.lake import Lake, heads_of, noted
 from headrace.layout import Identifier
@@ -108,6 +109,8 @@ class TransformPlan(BaseModel):
     """By which the rows are made, noted with them."""
     small: bool = False
     """Whether so little is read that its queries are not worth compiling."""
+    held: list[HeldKey] = []
+    """The keys that are forgotten; without any, no archived record was blanked."""
     signing: list[str] = Field(default=[], repr=False)
     """The keys whose signatures are believed, as hex. A secret: a plan is never logged."""
 
@@ -247,6 +250,9 @@ def _planned(
         rules=clean.rules(feed, target.schema()),
         small=effort.is_small([base])
         and (effort.is_small([snapshot]) or (not window and effort.is_few(spans.values(), archive=snapshot))),
+        held=forgotten.held(
+            forgotten.entries(feed.name, lake=lake), feed=feed.name, signing=signing, now=heads_of(tables.archive)
+        ),
         signing=[secret.hex() for secret in signing.all],
     )
 

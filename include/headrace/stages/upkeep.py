@@ -156,7 +156,7 @@ def upkeep(
     sweep = Sweep(feed, lake, before=now, today=clock(now) if clock else now, age=age, dry_run=dry_run)
     turns = _Turns(Leases(lake.database), holder=f"upkeep {uuid.uuid4().hex[:12]}", patience=patience)
     tables = []
-    for keeping in (_Archive, _Clean, _Quarantine, _Reconciled):
+    for keeping in (_Archive, _Clean, _Quarantine, _Reconciled, _Forgotten):
         one = keeping(feed, lake, sweep, turns, spark, frozenset(recorded))
         if lake.find(one.name) is not None:
             tables.append(one.keep())
@@ -438,6 +438,14 @@ class _Reconciled(_Keeping):
     @property
     def steps(self) -> tuple[Callable[[], None], ...]:
         return self.compact, self.gather, self.expire, self.remove_orphans
+
+
+class _Forgotten(_Reconciled):
+    """The hold list, to which a forget adds a few rows."""
+
+    @property
+    def name(self) -> Identifier:
+        return layout.forgotten_table(self.feed.name)
 
 
 def _piece(table: Table) -> int:

@@ -14,7 +14,7 @@ from confluent_kafka import KafkaError, KafkaException
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
-from headrace import away, layout
+from headrace import away, forgotten, imprint, layout
 from headrace.comparison import compare, doubles, holes, runs
 from headrace.dropped import Dropped, dropped_of, outside
 from headrace.errors import TopicError, TopicMissing
@@ -82,6 +82,7 @@ def verify(
     floor = _reached(table, current, since) if table and current and since is not None else Heads()
     losses = losses_of(table) if table else ()
     dropped = dropped_of(table) if table else Dropped()
+    blanked = forgotten.reach(forgotten.entries(feed.name, lake=lake))
     files = _by_partition(claims(table, snapshot), floor) if table and snapshot else {}
     sources = _sources(feed, head, kafka=kafka)
     numbers = sorted({*head.next, *files, *_partitions(sources)}, key=lambda number: (number < 0, abs(number)))
@@ -89,7 +90,15 @@ def verify(
     steps = _Steps(progress or (lambda *_: None), length)
     accounts = [
         _Partition(
-            lake, kafka, sources[number < 0], table, losses, dropped, steps, floor=floor.next.get(number)
+            lake,
+            kafka,
+            sources[number < 0],
+            table=table,
+            losses=losses,
+            dropped=dropped,
+            steps=steps,
+            blank_before=blanked.of(number),
+            floor=floor.next.get(number),
         ).verify(number, head=head, files=files.get(number, []))
         for number in numbers
     ]
@@ -182,6 +191,8 @@ class _Partition:
     losses: tuple[Loss, ...]
     dropped: Dropped
     steps: _Steps
+    blank_before: int
+    """Records before this may have been blanked, as somebody was forgotten."""
     floor: int | None = None
     """Where it begins, if not at the archive's own beginning."""
     files: deque[Claim] = field(default_factory=deque)
@@ -222,6 +233,8 @@ class _Partition:
     def _alone(self, upto: int, *, close: bool = False) -> None:
         found = self._take(upto).in_order()
         self._sum(found)
+        blank = imprint.forgotten(found) & (found.offsets < self.blank_before)
+        self.account.find("forgotten", runs(np.unique(found.offsets[blank])))
         for first, next_ in holes(found.offsets, reached=self.reached, upto=upto if close else None):
             self.account.find("gap" if self.source.dense else "hole", self._not_accepted(first, next_))
         if len(found):
@@ -273,13 +286,14 @@ class _Partition:
     def _compare(self, found: Imprints, *, upto: int) -> None:
         while self.files and self.files[0].first < upto:
             self._load(self.files.popleft())
-        result = compare(found, self._take(upto), listed=LISTED)
+        result = compare(found, self._take(upto), listed=LISTED, blank_before=self.blank_before)
         account, before = self.account, self.account.differences
         account.equal += result.equal
         account.checksum += result.checksum
         dropped = self.dropped.of(account.partition)
         account.find("gap", (each for run in runs(result.missing) for each in outside(*run, dropped)))
         account.find("double", _each(result.doubled))
+        account.find("forgotten", runs(result.forgotten))
         account.find("compacted" if self.source.compacted else "surplus", runs(result.surplus))
         for first, next_ in _each(result.altered):
             account.find("altered", [(first, next_)], about=", ".join(result.differing.get(first, ())))

@@ -75,5 +75,8 @@ class WarehouseClient(Protocol):
     def remove(self) -> list[str]:
         """Take away what we have loaded there; the tables that were."""
 
+    def vacuum(self, feed: str) -> None:
+        """Have a table give up what deleted rows said."""
+
     def note_reconciled(self, feed: str, load: Load) -> None:
         """Note that a table was seen to agree with a snapshot."""

@@ -115,6 +115,12 @@ class PostgresWarehouse:
                 connection.execute(sql.SQL("drop role {role}").format(**names))
         return gone
 
+    def vacuum(self, feed: str) -> None:
+        """Have Postgres give up what deleted rows said, as far as nobody still looks at them."""
+        with postgres_faults.told(self, feed), psycopg.connect(self.database.url(), autocommit=True) as connection:
+            connection.execute(sql.SQL("set lock_timeout = {}").format(sql.Literal(postgres_platform.LOCK_TIMEOUT)))
+            connection.execute(sql.SQL("vacuum {}").format(sql.Identifier(self.schema, feed)))
+
     def note_reconciled(self, feed: str, load: Load) -> None:
         """Note that the table was seen to agree with a snapshot, unless another was loaded meanwhile."""
         with postgres_faults.told(self, feed), psycopg.connect(self.database.url()) as connection:

@@ -33,6 +33,8 @@ MADE_ALREADY = ("42P06", "42P07", "23505")
 class Connection(Protocol):
     """What we use of a DB-API connection, which begins a transaction by itself."""
 
+    autocommit: bool
+
     def cursor(self) -> Any: ...
     def commit(self) -> None: ...
     def rollback(self) -> None: ...
@@ -107,6 +109,12 @@ class RedshiftWarehouse:
                 _run(connection, sql.SQL(forgotten), [self.schema])
             connection.commit()
         return gone
+
+    def vacuum(self, feed: str) -> None:
+        """Have Redshift write the table's blocks anew without what was deleted."""
+        with redshift_faults.told(self, feed), closing(self.connect()) as connection:
+            connection.autocommit = True  # it refuses to do so inside of a transaction
+            _run(connection, redshift_table.vacuum(sql.Identifier(self.schema, feed)))
 
     def note_reconciled(self, feed: str, load: Load) -> None:
         """Note that the table was seen to agree with a snapshot, whatever was loaded meanwhile."""

@@ -88,6 +88,11 @@ def shape(share: Share) -> Shape:
     return Shape(share.key, masks, wanted[0] if wanted else None, sort)
 
 
+def vacuum(table: sql.Identifier) -> sql.Composed:
+    """Leave nothing of what was deleted: by default a twentieth of the rows may be dead ones."""
+    return sql.SQL("vacuum delete only {} to 100 percent").format(table)
+
+
 def keys(wanted: Shape) -> sql.Composed:
     """The distribution and sort keys, as CREATE TABLE takes them."""
     placed = sql.SQL("diststyle auto").format()

@@ -1,0 +1,259 @@
+"""Forget against real stores: a person's records leave them all, stay away, and what is left is read byte by byte."""
+
+import json
+import uuid
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from forget_run import ForgetRun
+from nursery import Nursery, errand
+from psycopg import sql
+from row_feed import row_feed
+from typer.testing import CliRunner
+from workshop import ORDER, Record, Workshop
+
+from headrace import layout, objects, outcome, results
+from headrace.airflow import connections, forgetting
+from headrace.cli import app
+from headrace.kafka.pace import Rate
+from headrace.lease import Leases
+from headrace.slice import Slice
+from headrace.stages import absence, replay, verify
+
+Make = Callable[..., Workshop]
+PERSON = "person-0815"
+MAIL = "ada.lovelace@example.org"
+CHEAP = {"column": "price", "between": [0, 10], "severity": "quarantine"}
+
+
+def order(id_: str, revision: int, *, price: str = "1.00", email: str | None = None) -> Record:
+    row = {"id": id_, "revision": revision, "price": Decimal(price), "created_at": 1_790_000_000_000, "email": email}
+    return Record({"status": "placed", **row}, key=id_)
+
+
+def forgotten(shop: Workshop, *keys: str, **more: Any) -> forgetting.Report:
+    done = forgetting.forget(shop.feed, keys or (PERSON,), by="test", **more)
+    assert done is not None
+    return done
+
+
+def records(done: forgetting.Report) -> dict[str, int]:
+    """What was changed, by the kind of store."""
+    return {each.store.partition(".")[0]: each.records for each in done.done.stores if each.records}
+
+
+def rebuilt(shop: Workshop) -> None:
+    from headrace.airflow import rebuild
+
+    rebuild.rebuild(shop.feed, run=f"rebuild_{uuid.uuid4().hex}", publish=True)
+
+
+def ids(shop: Workshop, warehouse: str = "finance") -> set[str]:
+    query = sql.SQL("select id from {}").format(sql.Identifier(shop.feed.name))
+    with psycopg.connect(connections.warehouse(warehouse).database.url()) as connection:
+        return {id_ for (id_,) in connection.execute(query).fetchall()}
+
+
+def bodies(shop: Workshop) -> Iterator[tuple[str, bytes]]:
+    """Every object of the lake whose key names the feed."""
+    bucket, prefix = objects.place(shop.lake.location)
+    for each in objects.listed(shop.lake.s3, bucket, f"{prefix}/" if prefix else ""):
+        if shop.feed.name in each.key:
+            yield each.key, shop.lake.s3.get_object(Bucket=bucket, Key=each.key)["Body"].read()
+
+
+def holding(shop: Workshop, *values: str) -> set[str]:
+    needles = [form for value in values for form in absence.forms(value)]
+    return {key for key, body in bodies(shop) if any(True for _ in absence.search(key, body, needles))}
+
+
+def test_a_person_leaves_every_store_and_nothing_brings_them_back(workshop: Make) -> None:
+    shop = workshop({**ORDER, "checks": [CHEAP]})
+    shop.merge(order(PERSON, 1, email=MAIL), order("other", 1, email="shared@example.org"), order("third", 1))
+    shop.merge(order(PERSON, 2, email="shared@example.org"), order(PERSON, 3, price="99.00", email=MAIL))
+    shop.merge(Record(b"\x07 no frame", key=PERSON), Record(f"x {PERSON} x".encode()), Record(None, key="third"))
+    shop.load("finance")
+    shop.load("engineering")
+    assert len(shop.quarantine()) == 3
+    told = outcome.Outcome(
+        expectation=outcome.Expectation(name="x", arguments={}), success=False, keys=("other", PERSON)
+    )
+    result = results.Result(
+        feed=shop.feed.name, run="r", branch="b", snapshot="1", at="2026-11-18T00:00:00Z", outcomes=[told]
+    )
+    results.write(result, lake=shop.lake)
+    assert holding(shop, PERSON, MAIL)
+
+    tried = forgotten(shop, dry_run=True)
+    assert records(tried) == {"archive": 5, "clean": 1, "quarantine": 3}
+    assert len(shop.quarantine()) == 3
+
+    done = forgotten(shop)
+    assert done.is_whole, forgetting.told(done)
+    assert records(done) == {"archive": 5, "clean": 1, "quarantine": 3, "checks": 1}
+    assert done.done.undecoded == 2
+    assert done.absence
+    assert done.absence.objects > 10
+    assert (done.topics[0].records, done.done.located.shared) == (5, 1)
+    assert PERSON not in json.dumps(forgetting.told(done))
+    assert holding(shop, PERSON, MAIL) == set()
+    assert ids(shop) == ids(shop, "engineering") == {"other"}
+    assert shop.quarantine() == {}
+    assert results.latest(shop.feed.name, lake=shop.lake, count=1)[0].outcomes[0].keys == ("other",)
+    for table in ("archive", "clean", "quarantine"):
+        assert len(shop.lake.find((table, shop.feed.name)).metadata.snapshots) <= 2
+
+    verified = verify.verify(shop.feed, lake=shop.lake, kafka=shop.kafka)
+    assert verified.is_equal
+    assert (verified.accounts[0].equal, verified.accounts[0].counts["forgotten"]) == (3, 5)
+
+    seen = shop.clean()
+    rebuilt(shop)
+    assert shop.clean() == seen
+    assert [row["id"] for row in seen] == ["other"]
+    accounts = shop.again(window=(0, 2**62))
+    assert (accounts["read"], accounts["forgotten"]) == (8, 5)
+    again = forgotten(shop)
+    assert again.is_whole
+    assert records(again) == {}
+
+    shop.merge(order(PERSON, 1, email="new@example.org"))
+    shop.load()
+    assert {row["id"]: row["email"] for row in shop.clean()}[PERSON] == "new@example.org"
+    assert ids(shop) == {"other", PERSON}
+    shop.reconcile()
+
+
+def replayed(shop: Workshop, **more: Any) -> replay.Tally:
+    """All of the archive, back to its own topic."""
+    plan = replay.plan(
+        shop.feed,
+        lake=shop.lake,
+        kafka=shop.kafka,
+        slice_=Slice(),
+        to=None,
+        same_partitions=False,
+        signing=connections.signing_key(),
+    )
+    return replay.run(plan, lake=shop.lake, kafka=shop.kafka, now=1_795_000_000_000, rate=Rate(None, None), **more)
+
+
+VISIT = {
+    "type": "object",
+    "properties": {
+        "site": {"type": "string"},
+        "visitor": {"type": "integer"},
+        "name": {"type": "string", "pii": "name"},
+        "city": {"type": "string"},
+    },
+    "required": ["site", "visitor"],
+}
+
+
+def visit(visitor: int, **others: Any) -> Record:
+    key = json.dumps({"site": "shop", "visitor": visitor})
+    return Record({"site": "shop", "visitor": visitor, **others}, key=key)
+
+
+def test_two_at_once_beside_an_extract_and_copies_in_the_topic_stay_out(workshop: Make) -> None:
+    shop = workshop({"key": ["site", "visitor"], "merge": "patch"}, json_schema=VISIT)
+    names = {4711: "Grace Hopper", 4712: "Edsger Dijkstra", 4713: "Barbara Liskov"}
+    shop.merge(*(visit(number, name=name) for number, name in names.items()))
+    shop.merge(visit(4711, city="Arlington"), Record(None, key=visit(4712).key))
+    assert replayed(shop).records == 5
+    keys = [json.dumps({"visitor": number, "site": "shop"}) for number in (4711, 4712)]
+    with ThreadPoolExecutor(3) as pool:
+        tried = [pool.submit(forgotten, shop, key) for key in keys]
+        beside = pool.submit(shop.extract)
+        one, other = (each.result() for each in tried)
+        assert beside.result().records == 5
+    assert (one.rows_left, other.rows_left) == (0, 0)
+    # Whether the copies were archived before or after is a matter of luck: held out they are in any case.
+    shop.extract()
+    accounts = shop.again()
+    assert accounts["forgotten"] == 4, "the copies of what the two said, whether blanked or held out"
+    assert [row["visitor"] for row in shop.clean()] == [4713]
+    done = forgotten(shop, *keys)
+    assert done.is_whole
+    assert holding(shop, names[4711], names[4712]) == set()
+    assert holding(shop, names[4713])
+    assert replayed(shop, again=1).forgotten == 8
+    shop.run()
+    assert [row["visitor"] for row in shop.clean()] == [4713]
+    assert verify.verify(shop.feed, lake=shop.lake, kafka=shop.kafka).is_equal
+
+
+@pytest.fixture(scope="module")
+def nursery() -> Iterator[Nursery]:
+    modules = ["forget_run", "headrace.airflow.forgetting", "headrace.stages.absence", "headrace.stages.forget"]
+    with Nursery([*modules, "spark_jobs.forget", "pyspark.sql.connect.session"]) as opened:
+        yield opened
+
+
+POINTS = [
+    ("forget.hold", 0, "after"),
+    ("forget.switch", 0, "after"),
+    ("forget.replace", 0, "before"),
+    ("forget.replace", 0, "after"),
+    ("forget.delete", 4, "after"),  # the data files of the clean table's history; its manifests are still there
+]
+
+
+def test_killed_anywhere_a_second_forget_completes_it(workshop: Make, nursery: Nursery) -> None:
+    shop = workshop({**ORDER, "warehouses": {}})
+    shop.merge(order(PERSON, 1, email=MAIL), order("other", 1))
+    shop.merge(order(PERSON, 2, email=MAIL))
+    work = ForgetRun((shop.feed.file, json.dumps(shop.feed.schema)), (PERSON,))
+    leases = Leases(shop.lake.database)
+    turns = [layout.lease(table(shop.feed.name)) for table in (layout.clean_table, layout.archive_table)]
+    for point in POINTS:
+        killed = nursery.run(errand(shop, work=work, point=point))
+        assert killed.signal, (point, killed)
+        for each in turns:
+            # They would run out by themselves; nobody needs to wait for that here.
+            if found := leases.holder(each):
+                leases.release(each, holder=found.holder)
+        shop.again()
+    whole = nursery.run(errand(shop, work=work))
+    assert (whole.error, whole.records) == ("", 1)
+    assert holding(shop, PERSON, MAIL) == set()
+    assert [row["id"] for row in shop.clean()] == ["other"]
+    assert verify.verify(shop.feed, lake=shop.lake, kafka=shop.kafka).is_equal
+
+
+def test_a_warehouse_that_is_down_is_told_and_caught_up_with(
+    workshop: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = workshop({**ORDER, "warehouses": {"finance": {"keep": ["email"]}}})
+    shop.merge(order(PERSON, 1, email=MAIL), order("other", 1))
+    shop.load()
+    with monkeypatch.context() as patched:
+        patched.setenv("AIRFLOW_CONN_HEADRACE_WAREHOUSE_FINANCE", "postgres://nobody:x@127.0.0.1:1/none")
+        left = forgotten(shop)
+    assert [(each.name, bool(each.fault)) for each in left.warehouses] == [("finance", True)]
+    assert (left.is_whole, left.rows_left, ids(shop)) == (False, 0, {PERSON, "other"})
+    (tmp_path / shop.feed.file).write_text(json.dumps(shop.feed.schema))
+    monkeypatch.setenv("HEADRACE_SCHEMAS", str(tmp_path))
+    done = CliRunner().invoke(app, ["forget", shop.feed.name, PERSON, "--yes"])
+    assert done.exit_code == 0, done.output
+    assert f"feed {shop.feed.name}: 1 key forgotten" in done.output
+    assert f"topic {shop.feed.topic} may still hold some: " in done.output
+    assert PERSON not in done.output
+    assert ids(shop) == {"other"}
+
+
+def test_the_command_asks_first_and_tells_no_key(tmp_path: Path) -> None:
+    with row_feed({"warehouses": {}}) as made:
+        keys = tmp_path / "keys.txt"
+        keys.write_text("secret-1\nsecret-2\n")
+        nothing = CliRunner().invoke(app, ["forget", made.name])
+        refused = CliRunner().invoke(app, ["forget", made.name, "--file", str(keys)], input="n\n")
+    assert nothing.exit_code == 2
+    assert refused.exit_code == 1
+    assert f"Forget 2 keys of feed {made.name}" in refused.output
+    assert "secret" not in refused.output
