@@ -111,6 +111,8 @@ def test_a_person_leaves_every_store_and_nothing_brings_them_back(workshop: Make
     verified = verify.verify(shop.feed, lake=shop.lake, kafka=shop.kafka)
     assert verified.is_equal
     assert (verified.accounts[0].equal, verified.accounts[0].counts["forgotten"]) == (3, 5)
+    assert shop.prove("archive").agrees
+    assert shop.prove("clean").agrees
 
     seen = shop.clean()
     rebuilt(shop)
@@ -127,6 +129,9 @@ def test_a_person_leaves_every_store_and_nothing_brings_them_back(workshop: Make
     assert {row["id"]: row["email"] for row in shop.clean()}[PERSON] == "new@example.org"
     assert ids(shop) == {"other", PERSON}
     shop.reconcile()
+    for store in ("archive", "clean"):
+        assert shop.prove(store, full=False).agrees
+        assert shop.prove(store).agrees
 
 
 def replayed(shop: Workshop, **more: Any) -> replay.Tally:
