@@ -1,11 +1,13 @@
 """The page on connections: every example is read as Airflow would, and taken by the client that it is for."""
 
+import inspect
 import json
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+import redshift_connector
 from broker import certificates
 from confluent_kafka.admin import AdminClient
 
@@ -13,12 +15,15 @@ from headrace import away, layout
 from headrace.airflow import connections
 from headrace.errors import SettingsError
 from headrace.kafka import span, topic
+from headrace.settings import Settings
 from headrace.storage import ATTEMPTS, CONNECT_S, READ_S
+from headrace.warehouse import Warehouse
 
 PAGE = (Path(__file__).parents[2] / "docs" / "connections.md").read_text(encoding="utf-8")
 EXAMPLES = [json.loads(block) for block in re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)]
 KAFKA = [each["extra"] for each in EXAMPLES if each["conn_type"] == "kafka"]
 AWS = [each for each in EXAMPLES if each["conn_type"] == "aws"]
+REDSHIFT = [each for each in EXAMPLES if each["conn_type"] == "redshift"]
 
 
 @pytest.mark.parametrize("extra", KAFKA, ids=lambda extra: extra["bootstrap.servers"].partition(",")[0])
@@ -46,8 +51,27 @@ def test_every_aws_example_is_read(connection: dict[str, Any], monkeypatch: pyte
     assert (storage.encryption is not None) == ("service_config" in connection["extra"])
 
 
+@pytest.mark.parametrize("connection", REDSHIFT, ids=lambda each: ",".join(each["extra"]))
+def test_every_redshift_example_is_read_and_taken_by_the_driver(
+    connection: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_HEADRACE_S3", json.dumps(AWS[0]))
+    monkeypatch.setenv("AIRFLOW_CONN_HEADRACE_WAREHOUSE_INSIGHTS", json.dumps(connection))
+    client = connections.redshift("insights", Warehouse(kind="redshift"))
+    assert client.place == f"{connection['host']}:5439/dev"
+    assert (client.iam_role, client.lake, client.readers) == ("default", Settings().lake, ("insights_reader",))
+    assert connection["extra"].keys() <= inspect.signature(redshift_connector.connect).parameters.keys()
+
+
+def test_a_redshift_warehouse_with_another_connection_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_HEADRACE_S3", json.dumps(AWS[0]))
+    monkeypatch.setenv("AIRFLOW_CONN_HEADRACE_WAREHOUSE_INSIGHTS", json.dumps({"conn_type": "postgres", "host": "db"}))
+    with pytest.raises(SettingsError, match="headrace_warehouse_insights: it is of type postgres"):
+        connections.redshift("insights", Warehouse(kind="redshift"))
+
+
 def test_the_examples_are_all_there() -> None:
-    assert (len(KAFKA), len(AWS)) == (5, 4)
+    assert (len(KAFKA), len(AWS), len(REDSHIFT)) == (5, 4, 3)
 
 
 def test_every_connection_is_on_the_page() -> None:

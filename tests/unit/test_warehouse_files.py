@@ -55,6 +55,15 @@ def test_an_empty_object_declares_a_warehouse(tmp_path: Path) -> None:
     assert (found.kind, found.schema_name, found.connection, found.readers) == ("postgres", "public", None, None)
 
 
+def test_a_redshift_needs_no_more_than_its_kind(tmp_path: Path) -> None:
+    assert warehouse.read(written(tmp_path, "insights", kind="redshift")).kind == "redshift"
+    role, staging = "arn:aws:iam::123456789012:role/headrace", "s3://shop-staging/headrace"
+    found = warehouse.read(written(tmp_path, "insights", kind="redshift", iam_role=role, staging=staging))
+    assert (found.iam_role, found.staging) == (role, staging)
+    both = f"{role},arn:aws:iam::210987654321:role/path/other"
+    assert warehouse.read(written(tmp_path, "insights", kind="redshift", iam_role=both)).iam_role == both
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -63,6 +72,9 @@ def test_an_empty_object_declares_a_warehouse(tmp_path: Path) -> None:
         ('{"shcema": "public"}', 'shcema is not an attribute. Did you mean "schema"?'),
         ('{"feeds": {"orders": {"keeep": []}}}', 'feeds.orders.keeep is not an attribute. Did you mean "keep"?'),
         ('{"until": "tomorrow"}', 'until is "tomorrow"'),
+        ('{"iam_role": "default"}', "iam_role goes with kind redshift, and this is postgres."),
+        ('{"kind": "redshift", "iam_role": "me"}', 'iam_role is "me": it is default, or a role such as arn:aws:iam::'),
+        ('{"kind": "redshift", "staging": "/tmp"}', 'staging is "/tmp": it is a bucket, and a prefix if need be'),
     ],
 )
 def test_what_is_wrong_with_a_file_is_told(tmp_path: Path, text: str, told: str) -> None:

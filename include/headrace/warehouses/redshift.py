@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 NEW = "headrace_new"
 """What a table is called while it is filled; then it takes its own name."""
 UNLOADED_MB = 64
-MADE_ALREADY = ("42P06", "42P07", "23505")
-"""SQL states: a schema, a table, or a row of the catalog is there already."""
 
 
 class Connection(Protocol):
@@ -141,6 +140,11 @@ class RedshiftWarehouse:
             lambda connection: bool(_rows(connection, redshift_platform.THERE, ["headrace", turn])),
             [redshift_platform.make_turn(self.schema, feed)],
         )
+        for reader in self.readers:
+            self._make(partial(self._reads, reader), redshift_platform.grants(self.schema, reader))
+
+    def _reads(self, reader: str, connection: Connection) -> bool:
+        return (reader,) in [tuple(row) for row in _rows(connection, redshift_platform.READERS, [self.schema])]
 
     def _make(self, there: Callable[[Connection], bool], statements: Sequence[sql.Composable]) -> None:
         """Make what is not there; another load may do so at the same time, and has then made it for us."""
@@ -151,9 +155,9 @@ class RedshiftWarehouse:
                 for statement in statements:
                     _run(connection, statement)
                 connection.commit()
-            except Error as error:
+            except Error:
                 connection.rollback()
-                if redshift_faults.state(error) not in MADE_ALREADY or not there(connection):
+                if not there(connection):
                     raise
 
     def _schema_there(self, connection: Connection) -> bool:
@@ -331,8 +335,6 @@ class Loading(Session):
         for statement in redshift_table.descriptions(self.table, share):
             self.execute(statement)
         for reader in self.warehouse.readers:
-            for statement in redshift_platform.grants(self.warehouse.schema, reader):
-                self.execute(statement)
             grant = sql.SQL("grant select on {} to role {}")
             self.execute(grant.format(self.table, sql.Identifier(reader)))
 

@@ -37,10 +37,6 @@ def answer(error: Error) -> dict[str, str]:
     return first if isinstance(first, dict) else {"M": " ".join(str(first).split())}
 
 
-def state(error: Error) -> str:
-    return answer(error).get("C", "")
-
-
 def fault(warehouse: "RedshiftWarehouse", feed: str, said: dict[str, str]) -> HeadraceError:
     where = f"The warehouse {warehouse.name} at {warehouse.place}"
     mend, code = f"the Airflow connection {warehouse.connection}", said.get("C", "")

@@ -9,6 +9,8 @@ import hashlib
 
 from psycopg import sql
 
+from headrace.warehouses.redshift_text import literal
+
 PATIENCE_MS = 30_000
 """How long a change of a table waits for those who read it; Redshift limits no lock, but each statement."""
 
@@ -35,6 +37,10 @@ PLATFORM = (
     contract varchar(64) not null,
     reconciled_at timestamptz not null
 ) diststyle auto sortkey (schema_name, table_name, reconciled_at)""",
+    """create table if not exists headrace.readers (
+    schema_name varchar(127) not null,
+    reader varchar(127) not null
+) diststyle auto""",
     """create or replace view headrace.tables as
 select newest.schema_name, newest.table_name, newest.snapshot_id, newest.contract, newest.published_at,
     newest.loaded_at, seen.reconciled_at
@@ -56,6 +62,7 @@ select schema_name, table_name, published_at, loaded_at, reconciled_at, getdate(
 from headrace.tables""",
     "comment on table headrace.loads is 'Every load: which clean snapshot it brought, and what was done.'",
     "comment on table headrace.reconciliations is 'When a table was seen to agree with the clean one.'",
+    "comment on table headrace.readers is 'Roles that were let into a schema.'",
     "comment on view headrace.tables is 'Every table that is loaded: the clean snapshot that it holds.'",
     "comment on view headrace.history is 'What each load did.'",
     "comment on view headrace.freshness is 'How old the published rows are that each table shows.'",
@@ -97,7 +104,10 @@ select table_name, published_at, loaded_at, reconciled_at from headrace.tables
 where schema_name = %s order by table_name
 """
 
+READERS = "select reader from headrace.readers where schema_name = %s"
+
 FORGET = (
+    "delete from headrace.readers where schema_name = %s",
     "delete from headrace.loads where schema_name = %s",
     "delete from headrace.reconciliations where schema_name = %s",
 )
@@ -122,10 +132,13 @@ def take_turn(schema: str, feed: str) -> sql.Composed:
 
 
 def grants(schema: str, reader: str) -> tuple[sql.Composed, ...]:
-    """What lets a role in."""
+    """What lets a role in; noted, since whoever grants keeps others from doing so until its transaction ends."""
     role = sql.Identifier(reader)
     usage, select = sql.SQL("grant usage on schema {} to role {}"), sql.SQL("grant select on {} to role {}")
     return (
         *(usage.format(sql.Identifier(each), role) for each in (schema, "headrace")),
         *(select.format(sql.Identifier("headrace", view), role) for view in ("tables", "history", "freshness")),
+        sql.SQL("insert into headrace.readers (schema_name, reader) values ({}, {})").format(
+            literal(schema), literal(reader)
+        ),
     )
