@@ -1,5 +1,6 @@
-"""Planting: faults put into an archive behind Headrace's back, as a broken disk or a careless hand would."""
+"""Planting: faults put into tables behind Headrace's back, as a broken disk or a careless hand would."""
 
+import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -37,6 +38,19 @@ def plant(shop: Workshop, change: Change, *, partition: int = 0, claims: Mapping
         pq.write_table(rows, stream, compression="zstd")
     new = copy(old, **{"file_path": path, "record_count": len(rows), **(claims or {})})
     replace(table, new, without=[old])
+
+
+def plant_clean(shop: Workshop, content: list[dict[str, Any]]) -> int:
+    """Write all rows of a clean table anew, in one file of which the manifest claims little; its snapshot."""
+    table: Table = shop.lake.find(layout.clean_table(shop.feed.name))
+    before = [task.file for task in table.scan().plan_files()]
+    path = f"{before[0].file_path.rpartition('/')[0]}/{uuid.uuid4().hex}.planted.parquet"
+    with table.io.new_output(path).create() as stream:
+        pq.write_table(pa.Table.from_pylist(content, schema=table.schema().as_arrow()), stream)
+    unknown = dict.fromkeys(("lower_bounds", "upper_bounds", "null_value_counts", "value_counts", "nan_value_counts"))
+    claimed = {"file_path": path, "record_count": len(content), "split_offsets": None, **unknown}
+    replace(table, copy(before[0], **claimed), without=before)
+    return int(table.metadata.current_snapshot_id or 0)
 
 
 def copy(file: DataFile, **changes: Any) -> DataFile:
