@@ -16,6 +16,8 @@ from stack.parts import postgres
 from stack.parts.part import Stack
 
 PERSONAL = {"orders": ["email"], "customers": ["name", "email", "phone"], "calls": ["caller", "callee"]}
+TELLING = 8
+"""Shorter values, which the demo plants too, stand in anything."""
 PROGRAMS = Path(sys.executable).parent
 
 
@@ -27,10 +29,9 @@ def planted(demo: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     for feed, columns in PERSONAL.items():
         rows = headrace.read(feed, columns=columns).arrow()
         for name in columns:
-            values |= {value for value in rows.column(name).unique().to_pylist() if value}
+            values |= {value for value in rows.column(name).unique().to_pylist() if len(value or "") >= TELLING}
     del os.environ["HEADRACE_PERSONAL"]
     assert len(values) > 10_000
-    assert min(map(len, values)) > 5
     file = tmp_path_factory.mktemp("planted") / "values"
     file.write_text("\n".join(values), encoding="utf-8")
     return file
