@@ -123,7 +123,7 @@ def test_a_feed_that_was_never_committed_is_fenced_too(workshop: Make, nursery: 
 
 def test_a_feed_without_an_archive_has_nothing_to_keep(workshop: Make) -> None:
     done = kept(workshop())
-    assert [each.kind for each in done.swept] == ["staged for imports"]
+    assert [each.kind for each in done.swept] == ["staged for warehouses", "staged for imports"]
     assert done.removed == 0
 
 

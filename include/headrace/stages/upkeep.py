@@ -106,7 +106,7 @@ class Upkeep:
     @property
     def swept(self) -> tuple[Swept, ...]:
         """What was removed, the archive's first."""
-        return (*(each for table in self.tables for each in table.swept), self.imports, self.staged)
+        return (*(each for table in self.tables for each in table.swept), self.staged, self.imports)
 
     @property
     def removed(self) -> int:
