@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from functools import reduce
 
 from pyiceberg.types import DecimalType, FloatType, IcebergType, IntegerType, ListType, MapType, StructType
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from headrace.clean import BOTTOM, CONTENT, FROM_OFFSET, FROM_PARTITION, HIDDEN_ROW, RANK_OFFSET, RANK_PARTITION
@@ -16,7 +16,7 @@ from spark_jobs.conditions import any_of
 from spark_jobs.origins import IMPORTED, is_from_elsewhere
 
 # Columns of our own begin as no field may, so that none takes the place of a feed's.
-BELOW, BEST, NOTED_AFTER = "_below", "_best", "_after"
+BELOW, BEST, NOTED_AFTER, COPY = "_below", "_best", "_after", "_copy"
 COUNTED, RECORDS, CONTENTS = "_counted", "_records", "_contents"
 NOTHING = 0
 """The content of a hidden row."""
@@ -85,6 +85,12 @@ def wins(plan: TransformPlan, source: str, target: str) -> Column:
     return itself | (rank(plan, source) > rank(plan, target))
 
 
+def told_apart(tombstones: DataFrame, plan: TransformPlan) -> DataFrame:
+    """Tombstones that may be copies of each other, numbered, so that each is counted: they rank alike."""
+    same = Window.partitionBy(*plan.key, *COORDINATES).orderBy(RANK_OFFSET)
+    return tombstones.withColumn(COPY, F.row_number().over(same))
+
+
 def ranked_tombstones(
     tombstones: DataFrame, rows: DataFrame, standing: DataFrame, *, plan: TransformPlan, counted: bool = True
 ) -> DataFrame:
@@ -97,14 +103,15 @@ def ranked_tombstones(
     another topic, their places there decide.
     """
     if plan.merge == "first" or not plan.order:
-        return tombstones.drop(NOTED_AFTER)
+        return tombstones.drop(NOTED_AFTER, COPY)
     columns = [*plan.key, *plan.order, *COORDINATES]
     candidates = rows.select(columns).union(standing.select(columns))
     below = F.struct(*(F.col(f"c.{name}") for name in plan.order))
+    each = [name for name in [*plan.key, *COORDINATES, COPY] if name in tombstones.columns]
     found = (
         tombstones.alias("t")
         .join(candidates.alias("c"), same_key(plan.key, "t.", "c.") & _is_before("c.", "t."), "left")
-        .groupBy(*(F.col(f"t.{name}").alias(name) for name in [*plan.key, *COORDINATES]))
+        .groupBy(*(F.col(f"t.{name}").alias(name) for name in each))
         .agg(F.max(F.when(F.col(f"c.{RANK_OFFSET}").isNotNull(), below)).alias(BELOW))
     )
     ranked = {

@@ -197,6 +197,7 @@ class Transform:
         if tombstones:
             candidates = patching.standing_orders(met, plan) if is_patch and plan.order else met
             bare = merging.versions(good.where(F.col("value").isNull()), plan, merging.after())
+            bare = merging.told_apart(bare, plan) if mends else bare
             rows = rows.union(merging.ranked_tombstones(bare, versions, candidates, plan=plan))
         if mends and not is_patch:
             rows = rows.union(merging.standing_tombstones(versions, met, plan))

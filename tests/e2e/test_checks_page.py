@@ -1,6 +1,5 @@
 """The pages about checks in the running Airflow: who may see them, and how a person finds them."""
 
-import os
 import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -9,7 +8,8 @@ from typing import Any
 import httpx
 import pytest
 import registry_users
-from playwright.sync_api import Browser, Page, expect
+from browsing import base, signed_in
+from playwright.sync_api import Browser, expect
 
 from headrace import layout
 from headrace.outcome import Expectation, Outcome
@@ -18,10 +18,6 @@ FEED = "orders"
 PRICE = Expectation(
     name="expect_column_values_to_be_between", arguments={"column": "price", "min_value": 0, "max_value": 5}
 )
-
-
-def base() -> str:
-    return os.environ["AIRFLOW__API__BASE_URL"]
 
 
 @pytest.fixture(scope="module")
@@ -90,13 +86,3 @@ def test_a_person_finds_them_in_a_tab_of_the_dag(browser: Browser, password: str
     frame.locator("a.cell").first.click()
     expect(frame.get_by_role("heading", name=f"{FEED}: one run's checks")).to_be_visible(timeout=60_000)
     page.close()
-
-
-def signed_in(browser: Browser, password: str) -> Page:
-    page = browser.new_page(viewport={"width": 1280, "height": 1500})
-    page.goto(f"{base()}/")
-    page.locator("input[name=username]").fill("admin")
-    page.locator("input[name=password]").fill(password)
-    page.locator("button[type=submit]").click()
-    page.wait_for_url(lambda url: "login" not in url, timeout=60_000)
-    return page

@@ -1,6 +1,5 @@
 """Reconciling in the running stack: a run's own proofs, the night's for everything, and the page that shows both."""
 
-import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,9 +8,9 @@ import pyarrow.compute as pc
 import pytest
 import registry_users
 from airflow_runs import awaited, ended, started, states
+from browsing import base, signed_in
 from playwright.sync_api import Browser, expect
 from row_feed import RowFeed, row_feed
-from test_checks_page import signed_in
 
 from headrace import heads, layout
 from headrace.lake import heads_of
@@ -22,7 +21,7 @@ DAG = "reconcile"
 @pytest.fixture(scope="module")
 def feed(stack: Any, airflow: httpx.Client) -> Iterator[RowFeed]:
     """A feed of two rows that were published."""
-    with row_feed({"runs": {"retries": 0}, "correctness": {"sum": ["price"]}}) as made:
+    with row_feed({"runs": {"retries": 0}, "correctness": {"sum": ["price"]}, "warehouses": {"finance": {}}}) as made:
         awaited(airflow, made.name)
         airflow.patch(f"/api/v2/dags/{made.name}", json={"is_paused": False}).raise_for_status()
         made.publish(("a", 1), ("b", 2))
@@ -58,17 +57,19 @@ def lose_a_row(feed: RowFeed) -> None:
 
 
 def test_a_run_proves_what_it_archived_and_published(run: dict[str, str | None]) -> None:
-    assert (run["reconcile_archive"], run["reconcile_clean"]) == ("success", "success")
+    proofs = {task: state for task, state in run.items() if task.startswith("reconcile_")}
+    assert proofs == dict.fromkeys(("reconcile_archive", "reconcile_clean", "reconcile_finance"), "success")
 
 
 def test_a_night_compares_everything_and_what_one_store_trips_over_is_its_own(
     airflow: httpx.Client, feed: RowFeed, run: dict[str, str | None], browser: Browser, password: str
 ) -> None:
-    assert night(airflow, feed) == {f"{feed.name}: archive": "success", f"{feed.name}: clean": "success"}
+    stores = [f"{feed.name}: {store}" for store in ("archive", "clean", "finance")]
+    assert night(airflow, feed) == dict.fromkeys(stores, "success")
     lose_a_row(feed)
-    assert night(airflow, feed) == {f"{feed.name}: archive": "success", f"{feed.name}: clean": "failed"}
+    assert night(airflow, feed) == {**dict.fromkeys(stores, "success"), stores[1]: "failed"}
     page = signed_in(browser, password)
-    page.goto(f"{os.environ['AIRFLOW__API__BASE_URL']}/dags/{feed.name}")
+    page.goto(f"{base()}/dags/{feed.name}")
     page.get_by_role("link", name="Reconcile").first.click(timeout=60_000)
     frame = page.frame_locator("iframe")
     expect(frame.get_by_role("heading", name="archive–clean")).to_be_visible(timeout=60_000)
@@ -78,10 +79,9 @@ def test_a_night_compares_everything_and_what_one_store_trips_over_is_its_own(
 
 @pytest.mark.parametrize("path", ["", "orders", "docs", "openapi.json"])
 def test_only_the_signed_in_see_it(stack: Any, path: str) -> None:
-    base = os.environ["AIRFLOW__API__BASE_URL"]
-    assert httpx.get(f"{base}/reconcile/{path}", timeout=60).status_code == httpx.codes.UNAUTHORIZED
+    assert httpx.get(f"{base()}/reconcile/{path}", timeout=60).status_code == httpx.codes.UNAUTHORIZED
     viewer = httpx.get(
-        f"{base}/reconcile/orders",
+        f"{base()}/reconcile/orders",
         auth=("viewer", registry_users.password("viewer")),
         timeout=60,
         follow_redirects=True,
