@@ -99,6 +99,8 @@ def _airflow(settings: Settings, passwords: Passwords) -> dict[str, str]:
             "executor": "LocalExecutor",
             "fernet_key": passwords.airflow_fernet,
             "load_examples": False,
+            # Within so many seconds of a DAG's last change, another one would not be written down at all.
+            "min_serialized_dag_update_interval": 0,
             "parallelism": 4,
             "plugins_folder": REPOSITORY / "plugins",
             "simple_auth_manager_passwords_file": home / "passwords.json",

@@ -48,6 +48,17 @@ def test_a_changed_stub_is_asked_for_once_a_while_later(desk: Desk) -> None:
     assert desk.remind(after=10 * AFTER_S) == [STUB]
 
 
+def test_where_airflow_was_deaf_it_is_asked_once_more_when_it_hears_again(desk: Desk) -> None:
+    desk.reminder = Reminder(desk.stubs, desk.asked.append, deaf_s=30, clock=lambda: desk.now)
+    desk.remind()
+    desk.change(2)
+    desk.remind()
+    assert desk.remind(after=AFTER_S) == [STUB]
+    assert desk.remind(after=29) == [STUB]
+    assert desk.remind(after=1) == [STUB, STUB]
+    assert desk.remind(after=100) == [STUB, STUB]
+
+
 def test_a_stub_that_goes_on_changing_is_asked_for_when_it_rests(desk: Desk) -> None:
     for time in (2, 3, 4):
         desk.change(time)

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from airflow.configuration import conf
 from airflow.dag_processing.bundles.base import BaseDagBundle
 
 from headrace.airflow.authority import Authority
@@ -51,7 +52,8 @@ class FeedBundle(BaseDagBundle):
         self.register = register
         self.intake = Intake(Path(schemas), Stubs(Path(self.base_dir)))
         self._warehouses = WarehouseWatch(Settings().warehouses)
-        self._reminder = Reminder(self.intake.stubs, partial(ask_airflow, self.name))
+        deaf_s = conf.getfloat("core", "min_serialized_dag_update_interval")
+        self._reminder = Reminder(self.intake.stubs, partial(ask_airflow, self.name), deaf_s=deaf_s)
         self._judging, self._telling = Messenger(), Messenger()
         self._told: str | None = None
         self._told_at = 0.0

@@ -1,7 +1,9 @@
 """The reminder: asks Airflow to parse a changed stub once more, lest the change be missed or wait for long.
 
 Airflow parses a file when its time is past the end of its last parse: so not if it changed during that parse. And it
-looks for changed files only when nothing waits to be parsed: after a start, a thousand new files may.
+looks for changed files only when nothing waits to be parsed: after a start, a thousand new files may. What it has
+parsed it writes down only if it last did so a while ago (`[core] min_serialized_dag_update_interval`, half a minute by
+default), else not at all: so a change is asked for once more when that time is over.
 """
 
 import os
@@ -19,11 +21,17 @@ class Reminder:
     """Watches the stubs' times, and asks for each that changed."""
 
     def __init__(
-        self, stubs: Stubs, ask: Callable[[str], None], *, clock: Callable[[], float] = time.monotonic
+        self,
+        stubs: Stubs,
+        ask: Callable[[str], None],
+        *,
+        deaf_s: float = 0.0,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.stubs, self.ask, self.clock = stubs, ask, clock
+        self.after = sorted({AFTER_S, AFTER_S + deaf_s})
         self._times: dict[str, int] = {}
-        self._due: dict[str, float] = {}
+        self._due: dict[str, list[float]] = {}
 
     def remind(self) -> None:
         """Note which stubs changed since the last call, and ask for those that did so a while ago."""
@@ -31,11 +39,12 @@ class Reminder:
         for stub, changed in times.items():
             # One that is new has not been parsed yet, and goes before all others.
             if self._times.get(stub, changed) != changed:
-                self._due[stub] = now + AFTER_S
-        for stub in [stub for stub, due in self._due.items() if due <= now]:
-            del self._due[stub]
+                self._due[stub] = [now + after for after in self.after]
+        for stub in [stub for stub, due in self._due.items() if due[0] <= now]:
+            left = [due for due in self._due.pop(stub) if due > now]
             if stub in times:
                 self.ask(stub)
+                self._due |= {stub: left} if left else {}
         self._times = times
 
     def _look(self) -> dict[str, int]:
