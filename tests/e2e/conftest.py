@@ -15,11 +15,11 @@ from playwright.sync_api import Browser, sync_playwright
 
 from stack import settings, trial
 from stack.down import stop_parts
-from stack.parts import airflow as parts
 from stack.parts.part import Stack
 from stack.supervision import Supervisor
 
 HERE = Path(__file__).parent
+RUNS_DAGS = ("scheduler", "dag-processor", "triggerer")
 
 # As root a sandbox cannot be had; the others keep the browser from looking for anything but our page.
 CHROMIUM_FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
@@ -34,15 +34,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """Stop Airflow before the tests that do not look at it: idle, it takes a fifth of a core."""
+    """Stop what runs DAGs before the tests that look at none: idle, it takes a fifth of a core."""
     if nextitem is not None and HERE not in nextitem.path.parents:
-        programs = [part.name for part in parts.PARTS if part.program is not None]
-        stop_parts(Supervisor(settings.load(os.environ)), programs)
+        stop_parts(Supervisor(settings.load(os.environ)), RUNS_DAGS)
 
 
 @pytest.fixture(scope="session")
 def stack(stack: Stack) -> Stack:
-    """The running stack, Airflow's own processes among it."""
+    """The running stack, with what runs DAGs."""
     started = trial.run("up", around=os.environ)
     assert started.returncode == 0, f"Airflow did not come up:\n{started.stdout}{started.stderr}"
     return stack
