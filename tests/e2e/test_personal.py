@@ -80,8 +80,8 @@ def test_no_list_of_quarantine_shows_one(stack: Any, planted: Path, tmp_path: Pa
 
 
 def listed(feed: str, options: Iterable[str]) -> str:
-    done = subprocess.run(
-        [str(PROGRAMS / "headrace"), "quarantine", feed, *options], capture_output=True, text=True, check=True
-    )
+    command = [str(PROGRAMS / "headrace"), "quarantine", feed, *options]
+    wide = {**os.environ, "COLUMNS": "500"}  # nothing is cut off
+    done = subprocess.run(command, env=wide, capture_output=True, text=True, check=True)
     assert "undecodable" in done.stdout
     return done.stdout + done.stderr
