@@ -1,5 +1,6 @@
 """Reconciling in the running stack: a run's own proofs, the night's for everything, and the page that shows both."""
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -7,7 +8,7 @@ import httpx
 import pyarrow.compute as pc
 import pytest
 import registry_users
-from airflow_runs import awaited, ended, started, states
+from airflow_runs import SECONDS, awaited, ended, started, states
 from browsing import base, signed_in
 from playwright.sync_api import Browser, expect
 from row_feed import RowFeed, row_feed
@@ -40,8 +41,13 @@ def night(airflow: httpx.Client, feed: RowFeed) -> dict[str, str]:
     awaited(airflow, DAG)
     made = started(airflow, DAG, conf={"feed": feed.name})
     ended(airflow, DAG, made)
-    listed = airflow.get(f"/api/v2/dags/{DAG}/dagRuns/{made}/taskInstances/compare/listMapped").json()
-    return {each["rendered_map_index"]: each["state"] for each in listed["task_instances"]}
+    path = f"/api/v2/dags/{DAG}/dagRuns/{made}/taskInstances/compare/listMapped"
+    deadline = time.monotonic() + SECONDS
+    # A task that failed gets its name a moment after its state.
+    while not all(each["rendered_map_index"] for each in (listed := airflow.get(path).json()["task_instances"])):
+        assert time.monotonic() < deadline, listed
+        time.sleep(0.3)
+    return {each["rendered_map_index"]: each["state"] for each in listed}
 
 
 def lose_a_row(feed: RowFeed) -> None:
