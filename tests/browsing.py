@@ -17,3 +17,10 @@ def signed_in(browser: Browser, password: str) -> Page:
     page.locator("button[type=submit]").click()
     page.wait_for_url(lambda url: "login" not in url, timeout=60_000)
     return page
+
+
+def open_tab(page: Page, name: str) -> None:
+    """Follow a tab's link; a click that comes while the page is still drawn may go nowhere."""
+    link = page.get_by_role("link", name=name).first
+    link.wait_for(timeout=60_000)
+    page.goto(f"{base()}{link.get_attribute('href')}")

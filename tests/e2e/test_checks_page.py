@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 import registry_users
-from browsing import base, signed_in
+from browsing import base, open_tab, signed_in
 from playwright.sync_api import Browser, expect
 
 from headrace import layout
@@ -79,7 +79,7 @@ def test_the_pages_are_only_read_and_what_is_not_there_is_not_found(clients: dic
 def test_a_person_finds_them_in_a_tab_of_the_dag(browser: Browser, password: str, result: Any) -> None:
     page = signed_in(browser, password)
     page.goto(f"{base()}/dags/{FEED}")
-    page.get_by_role("link", name="Checks").first.click(timeout=60_000)
+    open_tab(page, "Checks")
     frame = page.frame_locator("iframe")
     expect(frame.get_by_text("1 of 1 checks failed; nothing was published")).to_be_visible(timeout=60_000)
     expect(frame.get_by_text(f"headrace compare {FEED} {result.branch}")).to_be_visible()
