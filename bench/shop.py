@@ -54,14 +54,20 @@ class Shop:
     day_rows: int
 
     @classmethod
-    def made(cls, name: str, lake: Any, *, rows: int, day_rows: int, nested: bool = False) -> "Shop":
-        from headrace import clean, heads
+    def named(cls, name: str, lake: Any, *, day_rows: int, nested: bool = False) -> "Shop":
+        """The shop of that name, whose rows may be there already."""
         from headrace import feed as feeds
-        from headrace.heads import Heads
 
         fields = FIELDS if nested else FIELDS[:-1]
         schema = {"type": "record", "name": "Order", "doc": "An order.", "feed": DECLARED, "fields": fields}
-        shop = cls(feeds.parse(f"{name}.avsc", json.dumps(schema)), lake, day_rows)
+        return cls(feeds.parse(f"{name}.avsc", json.dumps(schema)), lake, day_rows)
+
+    @classmethod
+    def made(cls, name: str, lake: Any, *, rows: int, day_rows: int, nested: bool = False) -> "Shop":
+        from headrace import clean, heads
+        from headrace.heads import Heads
+
+        shop = cls.named(name, lake, day_rows=day_rows, nested=nested)
         table = clean.clean_of(shop.feed, lake)
         paths = [
             shop._write(table, shop._rows(table, np.arange(first, min(first + day_rows, rows)), revision=1))
