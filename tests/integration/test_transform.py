@@ -226,6 +226,9 @@ def test_json_that_breaks_its_schema_is_invalid_and_what_is_no_json_undecodable(
     deep = b"[" * 5000
     half = b'{"\\ud800": 1}'
     texts = [deep, half, b"{", b"", b"[1]", b'{"id": "x", "seconds": NaN, "at": "' + AT.encode() + b'"}']
+    # Of numbers and brackets without measure there is more in tests/unit/test_json_rows.py.
+    texts += [good[5:-1] + b', "more": ' + more + b"}" for more in (b"1e9999999999999999999999", b"[" * 5000)]
+    texts.append(b'{"id": "x", "seconds": 1e1000000, "at": "' + AT.encode() + b'"}')
     shop.merge(
         call("good", 1),
         call("wrong type", "1"),
@@ -236,8 +239,8 @@ def test_json_that_breaks_its_schema_is_invalid_and_what_is_no_json_undecodable(
     )
     assert [row["id"] for row in shop.clean()] == ["good"]
     assert shop.quarantine() == {
-        **dict.fromkeys([(0, 1), (0, 2), (0, 3), (0, 4), (0, 6), (0, 9)], "invalid"),
-        **dict.fromkeys([(0, 5), (0, 7), (0, 8), (0, 10)], "undecodable"),
+        **dict.fromkeys([(0, 1), (0, 2), (0, 3), (0, 4), (0, 6), (0, 9), (0, 13)], "invalid"),
+        **dict.fromkeys([(0, 5), (0, 7), (0, 8), (0, 10), (0, 11), (0, 12)], "undecodable"),
     }
 
 
