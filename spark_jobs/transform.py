@@ -31,6 +31,7 @@ from spark_jobs import (
 )
 from spark_jobs.deciding import NOTES, REPLACES, STOOD, WRITES
 from spark_jobs.envelopes import AGAIN
+from spark_jobs.failure import translated
 from spark_jobs.holding import FORGOTTEN
 from spark_jobs.merging import same_key
 from spark_jobs.quarantining import quarantine, settled
@@ -44,7 +45,10 @@ RARE = ("replayed", "imported", "forgotten", "withdrawn")
 def run(plan: str, *, remote: str | None, properties: Mapping[str, str]) -> str:
     """The job's shell: a plan in, accounts out, both as JSON."""
     planned = TransformPlan.model_validate_json(plan)
-    with session(remote, properties=properties, small=planned.small) as spark:
+    with (
+        translated(f"on transforming {planned.feed}"),
+        session(remote, properties=properties, small=planned.small) as spark,
+    ):
         return json.dumps(transform(spark, planned))
 
 
