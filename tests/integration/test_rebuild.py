@@ -2,14 +2,16 @@
 
 import uuid
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
 import pytest
-from workshop import Record, Workshop
+from keeping import kept, of
+from workshop import ORDER, Record, Workshop
 
 from headrace import layout
-from headrace.errors import CheckError, RebuildNeeded
+from headrace.errors import CheckError, RebuildNeeded, RebuildRefused
 
 Make = Callable[..., Workshop]
 
@@ -19,10 +21,10 @@ def order(id_: str, revision: int, **others: Any) -> Record:
     return Record({"status": "placed", "email": None, **row, **others}, key=id_)
 
 
-def rebuilt(shop: Workshop, *, publish: bool = True) -> Any:
+def rebuilt(shop: Workshop, *, publish: bool = True, **allowed: Any) -> Any:
     from headrace.airflow import rebuild
 
-    return rebuild.rebuild(shop.feed, run=f"rebuild_{uuid.uuid4().hex}", publish=publish)
+    return rebuild.rebuild(shop.feed, run=f"rebuild_{uuid.uuid4().hex}", publish=publish, **allowed)
 
 
 @pytest.mark.parametrize(
@@ -74,3 +76,29 @@ def test_nothing_archived_is_nothing_to_rebuild(workshop: Make) -> None:
     shop = workshop()
     assert rebuilt(shop) is None
     assert shop.lake.find(layout.clean_table(shop.feed.name)) is None
+
+
+def test_a_table_is_not_made_anew_without_what_its_archive_has_dropped_unless_somebody_says_so(workshop: Make) -> None:
+    shop = workshop({**ORDER, "retention": {"archive": "10d"}})
+    shop.merge(replace(order("old", 1), timestamp=1_790_000_000_000), order("new", 1))
+    assert of(kept(shop), "archive").dropped == 1
+    with pytest.raises(RebuildRefused, match=r"retention\.archive.*--without-dropped"):
+        rebuilt(shop)
+    assert [row["id"] for row in shop.clean()] == ["new", "old"]
+    assert rebuilt(shop, without_dropped=True).difference.counts["removed"] == 1
+    assert [row["id"] for row in shop.clean()] == ["new"]
+
+
+def test_a_patch_feeds_order_stays_for_neither_a_run_nor_a_rebuild_goes_on_with_another(workshop: Make) -> None:
+    shop = workshop({**ORDER, "merge": "patch"})
+    shop.merge(order("a", 1))
+    other = shop.redeclared(order=["created_at"])
+    other.publish(order("b", 1))
+    other.extract()
+    columns = shop.lake.find(layout.clean_table(shop.feed.name)).schema()
+    for again in (lambda: other.transform("stops"), lambda: rebuilt(other)):
+        with pytest.raises(RebuildRefused, match=r"order changed.*headrace new --breaks"):
+            again()
+    assert shop.lake.find(layout.clean_table(shop.feed.name)).schema() == columns
+    shop.again()
+    assert [row["id"] for row in shop.clean()] == ["a", "b"]
