@@ -90,7 +90,8 @@ def counted(table: Table) -> str:
 
 def settle(feed: Feed, *, lake: Lake, branch: str) -> None:
     """Now that a run's rows are published, take away what it found good, and let count what it rejected."""
-    _change(feed, lake, f"settled_by = '{branch}' or rejected_by = '{branch}'", keep=f"rejected_by = '{branch}'")
+    rejected = f"rejected_by = '{branch}'"
+    _change(feed, lake, f"settled_by = '{branch}'", rejected, keep=rejected)
 
 
 def tidy(feed: Feed, table: Table, *, lake: Lake, clean: Table, branch: str) -> None:
@@ -111,15 +112,17 @@ def tidy(feed: Feed, table: Table, *, lake: Lake, clean: Table, branch: str) -> 
     table.refresh()
 
 
-def _change(feed: Feed, lake: Lake, which: str, *, keep: str | None = None) -> None:
+def _change(feed: Feed, lake: Lake, *which: str, keep: str | None = None) -> None:
     """Take rows out of quarantine; those to be kept come back as ones that count."""
     for _ in range(TRIES):
         table = lake.find(layout.quarantine_table(feed.name))
-        if table is None or not table.scan(which, limit=1).to_arrow().num_rows:
+        there = [each for each in which if table and table.scan(each, limit=1).to_arrow().num_rows]
+        if table is None or not there:
             return
         kept = table.scan(keep).to_arrow_batch_reader() if keep else ()
         with suppress(CommitFailedException), table.transaction() as transaction:  # somebody released meanwhile
-            transaction.delete(which)
+            for each in there:  # one by one: of two columns PyIceberg would spare every row that has a null in one
+                transaction.delete(each)
             for batch in kept:
                 place = batch.schema.get_field_index("rejected_by")
                 nothing = pa.nulls(batch.num_rows, batch.schema.field(place).type)
