@@ -25,8 +25,9 @@ def make() -> dict[str, Any] | None:
     from headrace.settings import Settings
 
     context = get_current_context()
-    feed, dry_run = (context["params"][name] for name in ("feed", "dry_run"))
-    done = rebuild.rebuild(named(feed, Settings().schemas), run=f"rebuild_{context['run_id']}", publish=not dry_run)
+    feed, dry_run, without = (context["params"][name] for name in ("feed", "dry_run", "without_dropped"))
+    declared, run = named(feed, Settings().schemas), f"rebuild_{context['run_id']}"
+    done = rebuild.rebuild(declared, run=run, publish=not dry_run, without_dropped=without)
     log.info("feed %s: %s", feed, rebuild.told(done) if done else "nothing is archived yet")
     return rebuild.told(done) if done else None
 
@@ -42,6 +43,11 @@ def make() -> dict[str, Any] | None:
     params={
         "feed": fields.feed("The feed's name."),
         "dry_run": fields.switch("Dry run", "Stop before the switch, and only tell what would change.", on=True),
+        "without_dropped": fields.switch(
+            "Without dropped records",
+            "Go on although the archive has dropped records past their retention: rows that only those made are gone.",
+            on=False,
+        ),
     },
 )
 def rebuild() -> None:

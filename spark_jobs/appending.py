@@ -8,6 +8,7 @@ from pyspark.sql import functions as F
 from headrace.clean import CONTENT, FROM_OFFSET, FROM_PARTITION, RANK_OFFSET, RANK_PARTITION
 from headrace.quarantine import Reason
 from headrace.stages.transform import TransformPlan
+from spark_jobs.conditions import lies_in
 from spark_jobs.merging import content
 
 # Columns of our own begin as no field may, so that none takes the place of a feed's.
@@ -42,7 +43,9 @@ def rejudged(batch: DataFrame, whole: DataFrame) -> DataFrame:
 
 def displaced(decoded: DataFrame, met: DataFrame, plan: TransformPlan) -> DataFrame:
     """The keys whose standing row is not the first any more: one that ranks lower came after it, and says otherwise."""
-    met_ranks = met.select(*plan.key, F.col(CONTENT).alias(HELD), _rank().alias(STANDS))
+    # Of a row whose record was dropped nothing would be left: it stays, and what says otherwise is a conflict.
+    here = ~lies_in(F.col(FROM_PARTITION), F.col(FROM_OFFSET), plan.gone)
+    met_ranks = met.where(here).select(*plan.key, F.col(CONTENT).alias(HELD), _rank().alias(STANDS))
     joined = _firsts(decoded, plan).join(met_ranks, list(plan.key))
     lower = (F.col(f"{FIRST}.rank") < F.col(STANDS)) & (F.col(f"{FIRST}.content") != F.col(HELD))
     return joined.where(lower).select(*plan.key)

@@ -25,6 +25,7 @@ from pyspark.sql import functions as F
 from headrace.clean import CHANGED, HIDDEN_ROW
 from headrace.outcome import Expectation, Outcome
 from headrace.stages.check import CheckPlan
+from spark_jobs.failure import translated
 from spark_jobs.one_pass import OnePass
 from spark_jobs.session import session
 
@@ -55,7 +56,10 @@ PYTHON_ERROR = re.compile(r"^(?:\w+\.)*(\w+)(?::|$)", re.MULTILINE)
 def run(plan: str, *, remote: str | None, properties: Mapping[str, str]) -> str:
     """The job's shell: a plan in, outcomes out, both as JSON."""
     planned = CheckPlan.model_validate_json(plan)
-    with session(remote, properties=properties, small=planned.small) as spark:
+    with (
+        translated(f"on checking {planned.feed}"),
+        session(remote, properties=properties, small=planned.small) as spark,
+    ):
         outcomes = check(spark, planned)
         return json.dumps([outcome.model_dump() for outcome in outcomes])
 

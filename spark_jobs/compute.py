@@ -27,7 +27,7 @@ def run(plan: str, *, remote: str | None, properties: Mapping[str, str]) -> str:
         with session(remote, properties=properties, small=planned.small) as spark:
             return json.dumps(compute(spark, planned))
     except PySparkException as error:
-        raise JobError(f"{Path(planned.file).name}: Spark gave up: {told(error)}") from error
+        raise JobError(f"{Path(planned.file).name}: Spark gave up: {told(error)}") from None
 
 
 def told(error: PySparkException) -> str:

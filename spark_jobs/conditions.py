@@ -1,6 +1,6 @@
 """Conditions: many of them joined into one that is not deep."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -13,3 +13,12 @@ def any_of(conditions: Iterable[Column]) -> Column:
         pairs = zip(rest[::2], rest[1::2], strict=False)
         rest = [one | other for one, other in pairs] + rest[len(rest) - len(rest) % 2 :]
     return rest[0]
+
+
+def lies_in(partition: Column, offset: Column, spans: Mapping[int, Iterable[tuple[int, int]]]) -> Column:
+    """Whether coordinates lie in one of the spans, offsets `[first, next)` by partition."""
+    return any_of(
+        (partition == number) & (offset >= first) & (offset < next_)
+        for number, each in spans.items()
+        for first, next_ in each
+    )

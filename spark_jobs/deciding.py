@@ -63,7 +63,7 @@ def _identity(qualifier: str) -> list[Column]:
 
 def _patched(plan: TransformPlan) -> tuple[dict[str, Column], Column]:
     """The two together, field by field."""
-    old = patching.of_table(plan, "t.", counts=~F.col(f"s.{REPLACES}"))
+    old = patching.of_table(plan, "t.", replaced=F.col(f"s.{REPLACES}"))
     state = patching.joined(patching.of_batch(plan, "s."), old)
     values, hidden = patching.row(state, plan, key="s."), patching.is_hidden(state)
     row = {

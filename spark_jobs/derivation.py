@@ -13,8 +13,9 @@ from headrace.clean import FROM_OFFSET, FROM_PARTITION, HIDDEN_ROW
 from headrace.quarantine import Reason
 from headrace.stages.derivation import EXPECTED, DerivationPlan
 from spark_jobs import appending, envelopes, standing
-from spark_jobs.conditions import any_of
+from spark_jobs.conditions import lies_in
 from spark_jobs.deciding import WRITES
+from spark_jobs.failure import translated
 from spark_jobs.session import session
 from spark_jobs.transform import Transform, survey
 
@@ -28,7 +29,11 @@ COORDINATES = ["partition", "offset"]
 def run(plan: str, *, remote: str | None, properties: Mapping[str, str]) -> str:
     """The job's shell: a plan in, the number of rows out; they lie in the plan's folder."""
     planned = DerivationPlan.model_validate_json(plan)
-    with session(remote, properties=properties, small=planned.made.small) as spark, ExitStack() as kept:
+    with (
+        translated(f"on making {planned.made.feed} once more"),
+        session(remote, properties=properties, small=planned.made.small) as spark,
+        ExitStack() as kept,
+    ):
         rows = derived(Transform(spark, planned.made, kept), planned)
         return json.dumps({"rows": left(rows, Path(planned.folder) / EXPECTED, key=planned.made.key)})
 
@@ -58,11 +63,10 @@ def recorded(work: Transform, plan: DerivationPlan, judged: DataFrame) -> DataFr
     """The records with the verdicts that runs have come to, which rules of today might not."""
     if plan.made.quarantine_snapshot is None:
         return judged
-    held = (
-        work.spark.read.option("versionAsOf", plan.made.quarantine_snapshot)
-        .table(plan.made.quarantine)
-        .select(*COORDINATES, F.lit(True).alias(HELD))
-    )
+    rows = work.spark.read.option("versionAsOf", plan.made.quarantine_snapshot).table(plan.made.quarantine)
+    if "rejected_by" in rows.columns:
+        rows = rows.where(F.col("rejected_by").isNull())
+    held = rows.select(*COORDINATES, F.lit(True).alias(HELD))
     joined = judged.join(held, COORDINATES, "left")
     rejected = F.coalesce(F.col("reason"), F.lit(Reason.CHECK.value))
     reason = F.when(F.col(HELD), rejected).otherwise(F.col("reason"))
@@ -80,11 +84,7 @@ def recorded(work: Transform, plan: DerivationPlan, judged: DataFrame) -> DataFr
 def _untold(work: Transform, plan: DerivationPlan) -> DataFrame:
     """The keys whose rows cannot be made once more: records are gone that made them, or that deleted them."""
     made = plan.made
-    gone = any_of(
-        (F.col(FROM_PARTITION) == number) & (F.col(FROM_OFFSET) >= first) & (F.col(FROM_OFFSET) < next_)
-        for number, spans in plan.dropped.items()
-        for first, next_ in spans
-    )
+    gone = lies_in(F.col(FROM_PARTITION), F.col(FROM_OFFSET), plan.dropped)
     table = work.spark.read.option("versionAsOf", made.base).table(made.clean)
     return table.where(F.col(HIDDEN_ROW) | gone).select(*made.key)
 

@@ -7,21 +7,19 @@ caller commits what the successful ones tell of.
 
 import base64
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 
 import pyarrow as pa
 from pyspark import cloudpickle
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from headrace import archive_file, filing, heads, hours, lane, layout, placing, storage
-from headrace.errors import SparkFailed
 from headrace.stages.cluster import SparkPlan
 from headrace.storage import Storage
 from spark_jobs import envelope_files
 from spark_jobs.envelope_files import FILES, FilesTask
+from spark_jobs.failure import translated
 from spark_jobs.session import session
 
 # Spark's workers have none of our code: what they run of it is sent to them.
@@ -60,18 +58,12 @@ def run(
 ) -> str:
     """The job's shell: a plan in, the files out, both as JSON; what reaches Kafka and S3 is given beside them."""
     planned = SparkPlan.model_validate_json(plan)
-    try:
-        with session(remote, properties={**properties, **BATCHES, **HIDING}) as spark:
-            found = files(records(spark, planned, kafka=kafka), planned, storage=storage)
-    except PySparkException as error:
-        raise SparkFailed(f"Spark gave up: {told(error)}") from error
+    with (
+        translated(f"on extracting {planned.feed}"),
+        session(remote, properties={**properties, **BATCHES, **HIDING}) as spark,
+    ):
+        found = files(records(spark, planned, kafka=kafka), planned, storage=storage)
     return json.dumps([{**row, "footer": base64.b64encode(row["footer"]).decode()} for row in found.to_pylist()])
-
-
-def told(error: PySparkException) -> str:
-    """The names of the errors in a message, and no more of it: it may quote what was read."""
-    names = [type(error).__name__, *re.findall(r"[\w.]*\w(?:Error|Exception|Timeout)\b", str(error))]
-    return ", ".join(dict.fromkeys(name.rpartition(".")[2] for name in names))
 
 
 def records(spark: SparkSession, plan: SparkPlan, *, kafka: Mapping[str, str]) -> DataFrame:

@@ -12,18 +12,17 @@ from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
 
-from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from headrace.columns import field_types
-from headrace.errors import SettingsError, SparkFailed
+from headrace.errors import SettingsError
 from headrace.record import AFTER
 from headrace.stages.locating import SHORTEST, ForgetPlan, How, Located, Place
 from headrace.stages.transform import TransformPlan
 from spark_jobs import decoding, envelopes, holding, origins
 from spark_jobs.envelopes import AGAIN
-from spark_jobs.extract import told
+from spark_jobs.failure import translated
 from spark_jobs.holding import DIGEST
 from spark_jobs.merging import same_key
 from spark_jobs.session import session
@@ -40,12 +39,12 @@ KEY = "_key_"
 def run(plan: str, *, remote: str | None, properties: Mapping[str, str]) -> str:
     """The job's shell: a plan in, what was found or done out, both as JSON."""
     planned = ForgetPlan.model_validate_json(plan)
-    try:
-        small = planned.transform.small
-        with session(remote, properties=properties, small=small) as spark, ExitStack() as kept:
-            return Forget(spark, planned, Transform(spark, planned.transform, kept)).run()
-    except PySparkException as error:
-        raise SparkFailed(f"Spark gave up on forgetting keys of {planned.transform.feed}: {told(error)}") from error
+    with (
+        translated(f"on forgetting keys of {planned.transform.feed}"),
+        session(remote, properties=properties, small=planned.transform.small) as spark,
+        ExitStack() as kept,
+    ):
+        return Forget(spark, planned, Transform(spark, planned.transform, kept)).run()
 
 
 @dataclass(frozen=True)

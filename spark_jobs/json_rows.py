@@ -21,6 +21,8 @@ Shape = Any
 Read = Callable[[Any], Any]
 UUID = re.compile("[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 LONG = range(-(2**63), 2**63)
+DIGITS = 18
+"""The largest power of ten in that range."""
 INVALID, UNDECODABLE = "invalid", "undecodable"
 
 
@@ -60,11 +62,11 @@ def _row(text: bytes, parsed: Read, is_valid: Callable[[Any], bool], read: Read)
     try:
         value = parsed(text.decode())
         valid = is_valid(value)
-    except (ValueError, RecursionError):  # no JSON, half a character, or brackets without end
+    except (ValueError, ArithmeticError, RecursionError):  # no JSON, an exponent or brackets without end
         return UNDECODABLE, None
     try:
         return (None, read(value)) if valid else (INVALID, None)
-    except (ValueError, OverflowError):  # fits the schema but no column, such as a number out of range
+    except (ValueError, ArithmeticError, RecursionError):  # fits the schema but no column: a number out of range
         return INVALID, None
 
 
@@ -121,6 +123,8 @@ def _boolean(value: Any) -> Any:
 
 def _long(value: Any) -> int:
     """A whole number, also one written as 1.0."""
+    if type(value) is Decimal and value and value.adjusted() > DIGITS:  # to write it out may take hours
+        raise ValueError("more than 64 bits")
     whole = int(value) if type(value) is Decimal and value == value.to_integral_value() else _of(int, value)
     if whole not in LONG:
         raise ValueError("more than 64 bits")

@@ -8,10 +8,12 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from headrace import provenance
+from headrace.clean import RANK_OFFSET, RANK_PARTITION
 from headrace.heads import Heads
 from headrace.provenance import ABSENT, IMPORT, PAYLOADS, REPLAY
 from headrace.record import AFTER
 from headrace.stages.transform import TransformPlan
+from spark_jobs.conditions import lies_in
 
 # Partitions below zero are a drained topic's. Farther below, in regions of their own, rank the records that came from
 # some other topic, and those that were imported: history, below everything that came live.
@@ -25,6 +27,21 @@ PADS, SAID = "_pads", "_said"
 def is_from_elsewhere(rank_partition: Column) -> Column:
     """Whether a rank is that of a record replayed from a topic that is neither the own nor the drained one."""
     return ((rank_partition <= ELSEWHERE) & (rank_partition > IMPORTED)) | (rank_partition <= IMPORTED + ELSEWHERE)
+
+
+def is_gone(rank: Column, plan: TransformPlan) -> Column:
+    """Whether a rank may be that of a record that the archive no longer has.
+
+    Of one that was replayed from some other topic nothing tells where it lay in the archive.
+    """
+    places = {number: number for number in plan.gone} | {IMPORTED + _depth(number): number for number in plan.gone}
+    spans = {place: plan.gone[number] for place, number in places.items()}
+    return lies_in(rank[RANK_PARTITION], rank[RANK_OFFSET], spans) | is_from_elsewhere(rank[RANK_PARTITION])
+
+
+def _depth(number: int) -> int:
+    """How deep in its region a partition lies; those of a drained topic lie below all others."""
+    return DRAINED + number + 1 if number < 0 else -number
 
 
 def placed(records: DataFrame, plan: TransformPlan, spark: SparkSession) -> DataFrame:

@@ -18,6 +18,7 @@ from headrace.columns import field_types
 from headrace.stages.transform import TransformPlan
 from spark_jobs.conditions import any_of
 from spark_jobs.merging import COORDINATES, counts, rank
+from spark_jobs.origins import is_gone
 
 # Columns of our own begin as no field may, so that none takes the place of a feed's.
 LEAF, TOP, DELETED, LAST, PARTITIONS = "_leaf_", "_top", "_deleted_at", "_last", "_partitions"
@@ -88,18 +89,57 @@ def of_batch(plan: TransformPlan, source: str) -> State:
     )
 
 
-def of_table(plan: TransformPlan, target: str, *, counts: Column) -> State:
-    """The standing row's state, where it counts."""
-    patch = F.when(counts, F.col(f"{target}{PATCH}"))
-    return State(
-        values={number: F.when(counts, value) for number, value in _values(plan, target).items()},
+def of_table(plan: TransformPlan, target: str, *, replaced: Column) -> State:
+    """The standing row's state; where it is replaced, no more of it than cannot be made once more."""
+    patch = F.col(f"{target}{PATCH}")
+    state = State(
+        values=_values(plan, target),
         ranks={
             number: F.coalesce(patch["fields"][number], implied) for number, implied in _implied(plan, target, patch)
         },
         top=patch["top"],
         deleted=patch["deleted"],
         partitions=patch["partitions"] if plan.order else None,
-        coordinates={name: F.when(counts, F.col(f"{target}{name}")) for name in COORDINATES},
+        coordinates={name: F.col(f"{target}{name}") for name in COORDINATES},
+    )
+    return _where(state, ~replaced) if not plan.gone else _left(state, replaced, plan)
+
+
+def _where(state: State, counts: Column) -> State:
+    return State(
+        values={number: F.when(counts, value) for number, value in state.values.items()},
+        ranks={number: F.when(counts, rank) for number, rank in state.ranks.items()},
+        top=F.when(counts, state.top),
+        deleted=F.when(counts, state.deleted),
+        partitions=None if state.partitions is None else F.when(counts, state.partitions),
+        coordinates={name: F.when(counts, each) for name, each in state.coordinates.items()},
+    )
+
+
+def _left(state: State, replaced: Column, plan: TransformPlan) -> State:
+    """The state, where it is replaced only what records have set that the archive no longer has.
+
+    What deleted the row stays in any case: a tombstone has its rank from versions that may be gone.
+    """
+    stays = {number: ~replaced | is_gone(rank, plan) for number, rank in state.ranks.items()}
+    ranks = {number: F.when(stays[number], rank) for number, rank in state.ranks.items()}
+    top = F.when(~replaced | is_gone(state.top, plan), state.top)
+    highest = F.greatest(top, *ranks.values()) if ranks else top
+    rank = F.greatest(highest, state.deleted)
+    own = rank.eqNullSafe(state.rank)
+    place = {FROM_PARTITION: RANK_PARTITION, FROM_OFFSET: RANK_OFFSET}
+    held = state.partitions
+    if held is not None:
+        held = F.when(~replaced, held).otherwise(F.map_filter(held, lambda number, _: number.isin(*plan.gone)))
+    return State(
+        values={number: F.when(stays[number], value) for number, value in state.values.items()},
+        ranks=ranks,
+        top=highest,
+        deleted=state.deleted,
+        partitions=held,
+        coordinates={
+            name: F.when(own, each).otherwise(rank[place.get(name, name)]) for name, each in state.coordinates.items()
+        },
     )
 
 

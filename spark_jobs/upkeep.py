@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping
 
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from headrace.errors import SparkFailed
 from headrace.stages.compaction import Compacted, CompactionPlan
 from headrace.stages.transform import spark_name
-from spark_jobs.extract import told
+from spark_jobs.failure import translated
 from spark_jobs.session import session
 from spark_jobs.transform import SNAPSHOT_PROPERTY
 
@@ -16,13 +15,10 @@ from spark_jobs.transform import SNAPSHOT_PROPERTY
 def run(plan: str, *, remote: str | None, properties: Mapping[str, str]) -> str:
     """The job's shell: a plan in, figures out, both as JSON."""
     planned = CompactionPlan.model_validate_json(plan)
-    try:
-        with session(remote, properties=properties) as spark:
-            if planned.rows_before is not None:
-                delete_rows(spark, planned, before=planned.rows_before)
-            done = compact(spark, planned) if planned.files else Compacted()
-    except PySparkException as error:
-        raise SparkFailed(f"Spark gave up on {'.'.join(planned.table)}: {told(error)}") from error
+    with translated(f"on {'.'.join(planned.table)}"), session(remote, properties=properties) as spark:
+        if planned.rows_before is not None:
+            delete_rows(spark, planned, before=planned.rows_before)
+        done = compact(spark, planned) if planned.files else Compacted()
     return done.model_dump_json()
 
 

@@ -32,6 +32,7 @@ HeadraceError
 ├── ReadError            what a reader asks for is not there: mend the call
 │   └── PersonalRefused  a reader asks for personal columns that may not be read here
 ├── RebuildNeeded        the clean table was made by other rules: rebuild it, or put them back
+├── RebuildRefused       a clean table made anew would lack rows, or cannot be made: say that it may, or put things back
 ├── JobError             a team's own job does not give what its feed declares: mend the job
 ├── QuarantineFull       more records are bad than the feed allows in one run
 ├── CheckError           a check stopped the run
@@ -201,6 +202,10 @@ class PersonalRefused(ReadError):
 
 class RebuildNeeded(HeadraceError):
     """A clean table's rows were made by other rules than its feed declares now."""
+
+
+class RebuildRefused(HeadraceError):
+    """A clean table made anew would lack rows whose records are gone, or cannot be made by the rules of now."""
 
 
 class JobError(HeadraceError):

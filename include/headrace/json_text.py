@@ -33,15 +33,21 @@ class Form:
     colon: str
     order: Callable[[str], Any]
     """By what an object's members are sorted."""
+    deepest: float = math.inf
+    """So many levels at most, whatever the stack of who asks."""
 
-    def text(self, value: Any) -> str:
+    def text(self, value: Any, depth: int = 1) -> str:
         """The one text of a value: numbers without exponents or trailing zeros, texts as they are."""
+        if depth > self.deepest and isinstance(value, dict | list):
+            raise ValueError(f"more than {self.deepest} levels")
         match value:
             case dict():
-                members = (f"{_string(name)}{self.colon}{self.text(value[name])}" for name in self.sorted(value))
+                members = (
+                    f"{_string(name)}{self.colon}{self.text(value[name], depth + 1)}" for name in self.sorted(value)
+                )
                 return "{" + self.comma.join(members) + "}"
             case list():
-                return "[" + self.comma.join(map(self.text, value)) + "]"
+                return "[" + self.comma.join(self.text(each, depth + 1) for each in value) + "]"
         write = WRITERS.get(type(value))
         if write is None:
             raise TypeError(f"JSON has no {type(value).__name__}")
@@ -51,7 +57,7 @@ class Form:
         return sorted(names, key=self.order)
 
 
-CANONICAL = Form(",", ":", str)
+CANONICAL = Form(",", ":", str, deepest=200)
 """Members by name, no blanks: how the clean table has it."""
 
 JSONB = Form(", ", ": ", lambda name: (len(name.encode()), name.encode()))
@@ -76,11 +82,12 @@ def _float(value: float) -> str:
 
 
 def _decimal(value: Decimal) -> str:
-    if value and not SMALLEST <= value.adjusted() <= LARGEST:
+    if not value:  # whatever its exponent
+        return "0"
+    if not SMALLEST <= value.adjusted() <= LARGEST:
         raise ValueError(f"a number of more than {LARGEST} digits")
     text = format(value, "f")
-    text = text.rstrip("0").rstrip(".") if "." in text else text
-    return "0" if text == "-0" else text
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 WRITERS: dict[type, Callable[[Any], str]] = {

@@ -13,13 +13,12 @@ import pytest
 from judging import assert_adds_up, compare
 from mixed_story import DAMAGE, PARTITIONS, VERSIONS, Line, Teller, placed
 from nursery import Nursery, Outcome, Point, errand
-from pyspark.errors import PySparkException
 from whole_run import STAGES, WholeRun
 from workshop import Workshop
 
 from headrace import layout
 from headrace.clean import ACCOUNTS
-from headrace.errors import BranchMoved
+from headrace.errors import BranchMoved, SparkFailed
 from headrace.lake import ancestors
 from headrace.stages import verify
 
@@ -118,7 +117,7 @@ def finish(run: WholeRun) -> None:
     """Do a run to its end; what Spark still does for a dead try may stand in the way, and then a retry goes on."""
     try:
         run.go()
-    except (BranchMoved, PySparkException) as error:
+    except (BranchMoved, SparkFailed) as error:
         if not any(told in str(error) for told in OVERTAKEN):
             raise
         run.go()

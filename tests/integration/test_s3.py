@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 from forwarder import Forwarder
-from pyspark.errors import PySparkException
 from workshop import Record, Workshop
 
-from headrace.errors import ServiceRefused
+from headrace.errors import ServiceRefused, SparkFailed
 from headrace.storage import Encryption
 
 Make = Callable[..., Workshop]
@@ -45,7 +44,7 @@ def test_spark_asks_for_the_same_encryption(workshop: Make) -> None:
     forwarder.listen(sent.append)
     endpoint = f"http://127.0.0.1:{forwarder.port}"
     storage = replace(shop.lake.storage, encryption=Encryption("AES256"), endpoint=endpoint)
-    with pytest.raises(PySparkException, match=REFUSAL):
+    with pytest.raises(SparkFailed, match="S3Exception"):
         replace(shop, lake=replace(shop.lake, storage=storage)).transform("encrypted")
     forwarder.cut()
     asking = [each for each in sent if b"x-amz-server-side-encryption: aes256" in each.lower()]

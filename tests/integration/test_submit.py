@@ -51,14 +51,16 @@ def test_rows_are_merged_and_checked_as_over_connect(
     monkeypatch.setenv("SPARK_CONNECT_MODE_ENABLED", "1")  # as in a process that has asked a Connect server before
     checks = [{"column": "state", "one_of": ["here"]}]
     shop = workshop(declared(submitting, checks=checks), fields=FIELDS)
+    endless = b"\0" + shop.schema_id.to_bytes(4, "big") + b"\xfe\xff\xff\xff\x0b" + b"id"
     shop.publish(row("a", 2, "here"), row("a", 1, "late"), row("b", 1, "here"), Record(None, key="b"), BROKEN)
+    shop.publish(Record(endless, key="x"))
     shop.extract()
     accounts: Mapping[str, int] = shop.transform("run")
-    assert (accounts["read"], accounts["quarantined"], accounts["inserted"]) == (5, 1, 1)
+    assert (accounts["read"], accounts["quarantined"], accounts["inserted"]) == (6, 2, 1)
     assert shop.check("run") == []
     shop.publish_run("run")
     assert shop.clean() == [{"id": "a", "revision": 2, "state": "here"}]
-    assert shop.quarantine() == {(0, 4): "unframed"}
+    assert shop.quarantine() == {(0, 4): "unframed", (0, 5): "undecodable"}
 
 
 def test_json_is_validated_by_the_clusters_own_workers(workshop: Make, submitting: Cluster) -> None:

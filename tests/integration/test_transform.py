@@ -226,6 +226,9 @@ def test_json_that_breaks_its_schema_is_invalid_and_what_is_no_json_undecodable(
     deep = b"[" * 5000
     half = b'{"\\ud800": 1}'
     texts = [deep, half, b"{", b"", b"[1]", b'{"id": "x", "seconds": NaN, "at": "' + AT.encode() + b'"}']
+    # Of numbers and brackets without measure there is more in tests/unit/test_json_rows.py.
+    texts += [good[5:-1] + b', "more": ' + more + b"}" for more in (b"1e9999999999999999999999", b"[" * 5000)]
+    texts.append(b'{"id": "x", "seconds": 1e1000000, "at": "' + AT.encode() + b'"}')
     shop.merge(
         call("good", 1),
         call("wrong type", "1"),
@@ -236,9 +239,25 @@ def test_json_that_breaks_its_schema_is_invalid_and_what_is_no_json_undecodable(
     )
     assert [row["id"] for row in shop.clean()] == ["good"]
     assert shop.quarantine() == {
-        **dict.fromkeys([(0, 1), (0, 2), (0, 3), (0, 4), (0, 6), (0, 9)], "invalid"),
-        **dict.fromkeys([(0, 5), (0, 7), (0, 8), (0, 10)], "undecodable"),
+        **dict.fromkeys([(0, 1), (0, 2), (0, 3), (0, 4), (0, 6), (0, 9), (0, 13)], "invalid"),
+        **dict.fromkeys([(0, 5), (0, 7), (0, 8), (0, 10), (0, 11), (0, 12)], "undecodable"),
     }
+
+
+def test_a_tombstones_key_with_a_number_without_measure_is_none(workshop: Make) -> None:
+    shop = workshop({"key": ["id", "price"], "order": ["revision"]})
+    numbers = ['"1e100000000"', "1e100000000", "1e-100000000", "-1e999999999999999999999"]
+    keys = [f'{{"id": "a", "price": {number}}}' for number in ('"1.00"', "2.0", *numbers)]
+    rows = [order("a", 1, price=price) for price in ("1.00", "2.00", "3.00")]
+    shop.merge(*rows, *(Record(None, key=key) for key in keys))
+    assert [row["price"] for row in shop.clean()] == [Decimal("3.00")]
+    assert shop.quarantine() == dict.fromkeys([(0, 5), (0, 6), (0, 7), (0, 8)], "keyless")
+
+    lone = workshop({"key": ["price"], "order": ["revision"]})
+    numbers = ["1.00", "1e-999999999", "1e2147483647", "1e99999999999999"]
+    lone.merge(order("a", 1, price="1.00"), *(Record(None, key=number) for number in numbers))
+    assert lone.clean() == []
+    assert lone.quarantine() == dict.fromkeys([(0, 2), (0, 3), (0, 4)], "keyless")
 
 
 FIRSTS = {"key": ["id"], "order": ["revision"], "merge": "first"}

@@ -1,14 +1,19 @@
 """Windows run again: what changed since is picked up, and where nothing changed nothing does."""
 
+import time
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
 import pytest
+from keeping import kept, of
 from workshop import ORDER, ORDER_FIELDS, Record, Workshop
 
 from headrace import layout
 from headrace.lake import heads_of
+from headrace.stages import release
+from headrace.stages.release import Choice
 
 Make = Callable[..., Workshop]
 HOUR = 3_600_000
@@ -119,3 +124,36 @@ def test_what_says_the_same_still_does_under_a_new_version_of_the_schema(worksho
     assert snapshot(new)[0] != before[0], "its heads moved"
     assert new.again(window=WINDOW)["duplicates"] == 1
     assert new.clean() == [{"count": 1, "id": "a", "shop": "north", "note": None}]
+
+
+def test_what_a_patch_has_of_dropped_records_outlives_a_window_that_runs_again(workshop: Make) -> None:
+    now = int(time.time() * 1000)
+    window = (now - HOUR, now + HOUR)
+    shop = workshop({**ORDER, "merge": "patch", "retention": {"archive": "10d"}})
+
+    def said(id_: str, revision: int, *, at: int, **others: Any) -> Record:
+        return replace(order(id_, revision, **others), timestamp=at)
+
+    shop.publish(said("a", 1, at=NOON, email="a@example.org"), said("b", 5, at=NOON), said("c", 1, at=now))
+    shop.merge(said("a", 2, at=now, price="11.00"), replace(gone("b"), timestamp=now), said("c", 2, at=now))
+    assert of(kept(shop), "archive").dropped == 1
+    before = shop.clean()
+    assert [(row["id"], row["email"]) for row in before] == [("a", "a@example.org"), ("c", None)]
+    shop.again(window=window)
+    assert shop.clean() == before
+    tight = shop.redeclared(checks=[CHEAP])
+    tight.again(window=window)
+    assert {row["id"]: row["email"] for row in tight.clean()} == {"a": "a@example.org", "c": None}
+    tight.redeclared(checks=[]).again(window=window)
+    assert shop.clean() == before
+
+
+def test_a_row_whose_record_was_dropped_is_not_displaced_in_an_append(workshop: Make) -> None:
+    shop = workshop({"key": ["id"], "merge": "append", "checks": [CHEAP], "retention": {"archive": "10d"}})
+    shop.merge(replace(order("a", 1, price="11.00"), timestamp=int(time.time() * 1000)), order("a", 2))
+    assert of(kept(shop), "archive").dropped == 1
+    loose = shop.redeclared(checks=[])
+    release.release(loose.feed, lake=loose.lake, choice=Choice())
+    loose.again()
+    assert [row["revision"] for row in loose.clean()] == [2]
+    assert loose.quarantine() == {(0, 0): "conflict"}

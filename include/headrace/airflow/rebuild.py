@@ -35,22 +35,23 @@ class Rebuilt:
     published: bool
 
 
-def rebuild(feed: Feed, *, run: str, publish: bool) -> Rebuilt | None:
+def rebuild(feed: Feed, *, run: str, publish: bool, without_dropped: bool = False) -> Rebuilt | None:
     """Make the table anew; without `publish` it stays on its branch. None where nothing was archived yet.
 
-    Readers see the old rows until the switch. The turn is held throughout, so that no run is merged meanwhile.
+    Readers see the old rows until the switch. The turn is held throughout, so that no run is merged meanwhile. Where
+    the archive has dropped records, rows that only those made are missing then: `without_dropped` allows for that.
     """
     from headrace.lease import Leases, turn
 
     lake, name = connections.lake(Settings()), layout.lease(layout.clean_table(feed.name))
     with turn(Leases(lake.database), name, holder=f"rebuild/{run}", doing="rebuild", patience=PATIENCE):
-        return _rebuild(feed, lake=lake, run=run, switch=publish)
+        return _rebuild(feed, lake=lake, run=run, switch=publish, without_dropped=without_dropped)
 
 
-def _rebuild(feed: Feed, *, lake: "Lake", run: str, switch: bool) -> Rebuilt | None:
+def _rebuild(feed: Feed, *, lake: "Lake", run: str, switch: bool, without_dropped: bool) -> Rebuilt | None:
     from headrace.stages import compare, publish
 
-    accounts = _transform(feed, lake=lake, run=run)
+    accounts = _transform(feed, lake=lake, run=run, without_dropped=without_dropped)
     if accounts is None:
         return None
     branch = layout.branch(run)
@@ -62,8 +63,8 @@ def _rebuild(feed: Feed, *, lake: "Lake", run: str, switch: bool) -> Rebuilt | N
     return Rebuilt(feed.name, branch, accounts, difference, published=switch)
 
 
-def _transform(feed: Feed, *, lake: "Lake", run: str) -> dict[str, int] | None:
-    planned = planning.transform(feed, lake=lake, run=run, anew=True)
+def _transform(feed: Feed, *, lake: "Lake", run: str, without_dropped: bool) -> dict[str, int] | None:
+    planned = planning.transform(feed, lake=lake, run=run, anew=True, without_dropped=without_dropped)
     if planned is None:
         return None
     accounts: dict[str, int] = json.loads(Spark.of(feed, lake).run("transform", planned.model_dump_json()))

@@ -19,6 +19,9 @@ def rebuild(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Stop before the switch: the new rows stay on their branch.")
     ] = False,
+    without_dropped: Annotated[
+        bool, typer.Option("--without-dropped", help="Go on although the archive has dropped records (retention).")
+    ] = False,
     json_: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Make a feed's clean table anew from its archive.
@@ -28,7 +31,9 @@ def rebuild(
     archived records by the rules of now, on a branch; checks them; tells how they
     differ from what readers see; and switches in one step. Readers are never without
     a table, and each warehouse follows with its next load. The feed's runs wait
-    meanwhile. Running it again is safe.
+    meanwhile. Running it again is safe. Where the archive has dropped records past
+    their retention, rows that only those made would be missing, and it stops unless
+    told --without-dropped.
 
     \b
     Exit code 0: done. 1: a check failed, or a server does not answer. 2: a wrong option.
@@ -39,7 +44,9 @@ def rebuild(
     with contextlib.redirect_stdout(sys.stderr):
         from headrace.airflow import rebuild
 
-        done = rebuild.rebuild(declared, run=f"rebuild_{uuid.uuid4().hex[:12]}", publish=not dry_run)
+        done = rebuild.rebuild(
+            declared, run=f"rebuild_{uuid.uuid4().hex[:12]}", publish=not dry_run, without_dropped=without_dropped
+        )
     console = Console(soft_wrap=True, highlight=False)
     if json_:
         print(json.dumps(rebuild.told(done) if done else None))

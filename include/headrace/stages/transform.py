@@ -29,7 +29,8 @@ from pyiceberg.types import (
 from headrace import away, clean, effort, forgotten, layout, quarantine
 from headrace.columns import field_types, union
 from headrace.declaration import Check, Delete, Drain, Merge, Partition, Quarantine, Version
-from headrace.errors import RebuildNeeded, RegistryError
+from headrace.dropped import Span, dropped_of
+from headrace.errors import RebuildNeeded, RebuildRefused, RegistryError
 from headrace.feed import Feed, SchemaType
 from headrace.forgotten import HeldKey
 from headrace.heads import Heads
@@ -95,6 +96,8 @@ class TransformPlan(BaseModel):
     """Kafka timestamps, in milliseconds, of the records that are all judged again."""
     anew: bool = False
     """Whether the table is made from nothing but the archive."""
+    gone: dict[int, list[Span]] = {}
+    """Where records lay that the archive no longer has: what the table has of them cannot be made once more."""
     clean: str
     base: int
     change: int
@@ -104,6 +107,8 @@ class TransformPlan(BaseModel):
     branch: str
     quarantine: str
     quarantine_snapshot: int | None = None
+    judged: bool = False
+    """Whether quarantine has some of what is new: a run that was not published has judged it."""
     heads: str
     rules: str = ""
     """By which the rows are made, noted with them."""
@@ -126,22 +131,28 @@ def plan(
     run: str,
     window: tuple[int, int] | None = None,
     anew: bool = False,
+    without_dropped: bool = False,
 ) -> TransformPlan | None:
     """What the clean table lacks of the archive, or what is to be judged again; None when there is neither.
 
     `writers` are the schemas of the feed's own subject, `drained` those of the subject of the topic that it drains.
-    A `window` of Kafka timestamps asks for its records once more, and for nothing new. `anew` asks for all of them.
+    A `window` of Kafka timestamps asks for its records once more, and for nothing new. `anew` asks for all of them, and
+    takes `without_dropped` where the archive no longer has all.
     """
     archive = lake.find(layout.archive_table(feed.name))
     snapshot = archive.current_snapshot() if archive else None
     if archive is None or snapshot is None:
         return None
+    _refuse_other_ranks(feed, lake.find(layout.clean_table(feed.name)))
+    if anew and not without_dropped:
+        _refuse_dropped(feed, archive)
     target, rejected = clean.clean_of(feed, lake), quarantine.quarantine_of(feed, lake)
+    quarantine.tidy(feed, rejected, lake=lake, clean=target, branch=layout.branch(run))
     rules = clean.rules(feed, target.schema())
-    if anew:
-        clean.arrange(target, feed)
-    else:
+    if not anew:
         _refuse_other_rules(feed, made_by=noted(target, clean.RULES), rules=rules)
+    # Where nothing is made anew another sort may be declared, and a rebuild may not have come to be published.
+    clean.arrange(target, feed)
     base, reached = target.current_snapshot(), heads_of(target)
     heads = reached if window else heads_of(archive)
     spans = {} if window else missing(heads, Heads() if anew else reached)
@@ -239,6 +250,7 @@ def _planned(
         released=released or {},
         window=window,
         anew=anew,
+        gone={number: list(each) for number, each in dropped_of(tables.archive).spans.items()},
         clean=spark_name(lake.name, layout.clean_table(feed.name)),
         base=base.snapshot_id,
         change=_next_number(target),
@@ -246,6 +258,7 @@ def _planned(
         branch=branch,
         quarantine=spark_name(lake.name, layout.quarantine_table(feed.name)),
         quarantine_snapshot=refused.snapshot_id if refused else None,
+        judged=bool(branch) and quarantine.holds(tables.quarantine, spans),
         heads=heads.to_json(),
         rules=clean.rules(feed, target.schema()),
         small=effort.is_small([base])
@@ -313,6 +326,32 @@ def _refuse_other_rules(feed: Feed, *, made_by: str | None, rules: str) -> None:
         f"with the rows that stand. Nothing was changed. Make them anew from the archive: headrace rebuild "
         f"{feed.name}. Or put the declaration back."
     )
+
+
+def _refuse_other_ranks(feed: Feed, table: Table | None) -> None:
+    """What a patched row remembers of its fields' order can be compared with no other order."""
+    made_by = json.loads((table and noted(table, clean.RULES)) or "{}")
+    if table is None or not (feed.declaration.merge == made_by.get("merge") == "patch"):
+        return
+    known = {field.name: field.field_id for field in table.schema().fields}
+    names = {field.name: (field.name, *field.aliases) for field in feed.fields}
+    order = [next((known[each] for each in names[name] if each in known), None) for name in feed.declaration.order]
+    if order != made_by["order"]:
+        raise RebuildRefused(
+            f"feed {feed.name}: its order changed, but it merges by patch, and the rows of clean.{feed.name} remember "
+            f"ranks by the old one: neither a run nor a rebuild goes on with them. Nothing was changed. Put the order "
+            f"back, or write a new feed with it, which drains this one: headrace new --breaks."
+        )
+
+
+def _refuse_dropped(feed: Feed, archive: Table) -> None:
+    dropped = dropped_of(archive)
+    if dropped.spans:
+        raise RebuildRefused(
+            f"feed {feed.name}: its archive dropped the records from before {dropped.before} (retention.archive), so "
+            f"clean.{feed.name} made anew would lack the rows that only those made. Nothing was changed. To go on "
+            f"without them, say so: headrace rebuild {feed.name} --without-dropped, or in the DAG's form."
+        )
 
 
 def _refuse_unknown(
