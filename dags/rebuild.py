@@ -20,13 +20,16 @@ log = logging.getLogger(__name__)
 @edge
 def make() -> dict[str, Any] | None:
     """Make it anew; what came of it is told without a value of a row."""
+    from headrace import layout
     from headrace.airflow import rebuild
     from headrace.feed import named
     from headrace.settings import Settings
 
     context = get_current_context()
     feed, dry_run = (context["params"][name] for name in ("feed", "dry_run"))
-    done = rebuild.rebuild(named(feed, Settings().schemas), run=f"rebuild_{context['run_id']}", publish=not dry_run)
+    done = rebuild.rebuild(
+        named(feed, Settings().schemas), run=layout.rebuild_run(context["run_id"]), publish=not dry_run
+    )
     log.info("feed %s: %s", feed, rebuild.told(done) if done else "nothing is archived yet")
     return rebuild.told(done) if done else None
 
