@@ -21,7 +21,7 @@ from typing import Any
 
 from rich.console import Console
 
-from bench.figures import markdown
+from bench.figures import command, markdown
 from bench.ground import ground
 from stack.settings import REPOSITORY
 
@@ -152,15 +152,15 @@ def measure(spark: Any, sizes: Sequence[int], *, rounds: int) -> list[Run]:
 
 
 def page(runs: Sequence[Run], *, rounds: int) -> str:
-    load = os.getloadavg()[0]
+    load, sizes = os.getloadavg()[0], sorted({run.rows for run in runs})
     how = (
-        f"`python -m bench.checks`, {datetime.now(UTC):%Y-%m-%d}, {os.cpu_count()} cores, load {load:.1f} "
-        f"at the end. Median (best) seconds of {rounds} rounds in turns over the same cached rows, over Spark Connect; "
-        f"{len(suite())} expectations, of which {len(FIELDS)} are about types and cost no query."
+        f"`{command('checks', rows=sizes, rounds=rounds)}`, {datetime.now(UTC):%Y-%m-%d}, {os.cpu_count()} cores, "
+        f"load {load:.1f} at the end. Median (best) seconds of {rounds} rounds in turns over the same cached rows, "
+        f"over Spark Connect; {len(suite())} expectations, of which {len(FIELDS)} are about types and cost no query."
     )
     head = ("rows", *CONTENDERS.values(), "suite ÷ aggregate")
     lines = []
-    for size in sorted({run.rows for run in runs}):
+    for size in sizes:
         taken = {name: [run.seconds for run in runs if (run.rows, run.contender) == (size, name)] for name in ASKED}
         middle = {name: statistics.median(seconds) for name, seconds in taken.items()}
         cells = [f"{middle[name]:.2f} ({min(taken[name]):.2f})" for name in CONTENDERS]

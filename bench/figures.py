@@ -90,6 +90,15 @@ def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     return lines + [f"| {' | '.join(row)} |" for row in rows]
 
 
+def command(name: str, **arguments: Sequence[object] | int) -> str:
+    """How a bench was started, so that anybody can do it again."""
+    words = (
+        f"--{each} {' '.join(map(str, values)) if isinstance(values, Sequence) else values}"
+        for each, values in arguments.items()
+    )
+    return " ".join([f"python -m bench.{name}", *words])
+
+
 HEAD = (
     "", "records/s to the last one readable", "between snapshots", "seconds", "CPU s per million", "peak memory",
     "Kafka, S3, Postgres: CPU s per million",

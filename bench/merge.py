@@ -1,6 +1,6 @@
 """How long a run takes as the clean table grows: the same batch merged into a table and into one ten times larger.
 
-    .venv/bin/python -m bench.merge [--rows 500000] [--rounds 5] [--cases immutable moving ...]
+    .venv/bin/python -m bench.merge [--rows 300000] [--rounds 5] [--cases immutable moving ...]
 
 Starts a stack of its own and fills, for each case, one clean table and one with ten times as many days, of equal size.
 Then in turns, in one process that has everything imported: a batch of updates and inserts of the last three days is
@@ -29,7 +29,7 @@ from confluent_kafka import Producer
 from rich.console import Console
 
 from bench import meter
-from bench.figures import markdown
+from bench.figures import command, markdown
 from bench.filling import DAY_MS, DAY_ROWS, END_MS, FIELDS, fill
 from bench.ground import ground, pids
 from stack.settings import REPOSITORY
@@ -41,7 +41,8 @@ ROWS, TIMES = 300_000, 10
 DAYS, UPDATES, INSERTS, SOME = 3, 9_000, 1_000, 100
 """What a batch touches: so many days, rows of theirs, new rows of the last one; and so many moved rows or deletes."""
 FIXED = {"partition": {"field": "created_at", "immutable": True}}
-FREE = {"partition": {"field": "created_at"}}
+FREE: Mapping[str, Any] = {"partition": {"field": "created_at"}}
+FREE_PATCH = {**FREE, "merge": "patch"}
 
 console = Console(highlight=False, log_path=False)
 
@@ -65,6 +66,10 @@ CASES = {
     "deletes": Case("tombstones; keys that grow", FIXED, deletes=SOME),
     "deletes-random": Case("tombstones; random keys", FIXED, is_random=True, deletes=SOME),
     "patch": Case("patch, partition field immutable; random keys", {**FIXED, "merge": "patch"}, is_random=True),
+    "patch-moving": Case("patch, partition field may change; keys that grow", FREE_PATCH, moves=SOME),
+    "patch-moving-random": Case(
+        "patch, partition field may change; random keys", FREE_PATCH, is_random=True, moves=SOME
+    ),
     "whole": Case("no partitions; keys that grow", {}),
 }
 
@@ -205,9 +210,10 @@ def spread(runs: Sequence[Run], figure: str) -> float:
 
 
 def page(runs: Sequence[Run], *, rounds: int) -> str:
-    sizes, cases = sorted({run.rows for run in runs}), " ".join(dict.fromkeys(run.case for run in runs))
+    sizes, cases = sorted({run.rows for run in runs}), list(dict.fromkeys(run.case for run in runs))
+    asked = command("merge", rows=sizes[:1], rounds=rounds, cases=cases)
     how = (
-        f"`python -m bench.merge --cases {cases}`, {datetime.now(UTC):%Y-%m-%d}, {os.cpu_count()} cores, shared, load "
+        f"`{asked}`, {datetime.now(UTC):%Y-%m-%d}, {os.cpu_count()} cores, shared, load "
         f"{os.getloadavg()[0]:.1f} at the end. Median (best) of {rounds} rounds in turns, over Spark Connect: plan, "
         f"transform and publish of a batch of {UPDATES + INSERTS:,} records, {INSERTS:,} of them new, in the last "
         f"{DAYS} days of {DAY_ROWS:,} rows each. Where a partition field changes, or tombstones come, {SOME} records "
@@ -216,7 +222,7 @@ def page(runs: Sequence[Run], *, rounds: int) -> str:
         f"ratios with that in mind."
     )
     lines = []
-    for name in dict.fromkeys(run.case for run in runs):
+    for name in cases:
         cells = []
         for figure in ("seconds", "cpu"):
             taken = [[getattr(run, figure) for run in runs if (run.case, run.rows) == (name, size)] for size in sizes]

@@ -20,13 +20,14 @@ log = logging.getLogger(__name__)
 @edge
 def make() -> dict[str, Any] | None:
     """Make it anew; what came of it is told without a value of a row."""
+    from headrace import layout
     from headrace.airflow import rebuild
     from headrace.feed import named
     from headrace.settings import Settings
 
     context = get_current_context()
     feed, dry_run, without = (context["params"][name] for name in ("feed", "dry_run", "without_dropped"))
-    declared, run = named(feed, Settings().schemas), f"rebuild_{context['run_id']}"
+    declared, run = named(feed, Settings().schemas), layout.rebuild_run(context["run_id"])
     done = rebuild.rebuild(declared, run=run, publish=not dry_run, without_dropped=without)
     log.info("feed %s: %s", feed, rebuild.told(done) if done else "nothing is archived yet")
     return rebuild.told(done) if done else None

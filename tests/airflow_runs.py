@@ -43,6 +43,17 @@ def states(airflow: httpx.Client, dag: str, run: str) -> dict[str, str | None]:
     return {each["task_id"]: each["state"] for each in listed.json()["task_instances"]}
 
 
+def logged(airflow: httpx.Client, dag: str, run: str, *, task: str) -> str:
+    """A task's log."""
+    return airflow.get(f"/api/v2/dags/{dag}/dagRuns/{run}/taskInstances/{task}/logs/1").raise_for_status().text
+
+
+def pushed(airflow: httpx.Client, dag: str, run: str, *, task: str, key: str = "return_value") -> Any:
+    """What a task left for others to see."""
+    path = f"/api/v2/dags/{dag}/dagRuns/{run}/taskInstances/{task}/xcomEntries/{key}"
+    return airflow.get(path, params={"deserialize": True}).raise_for_status().json()["value"]
+
+
 def reached(airflow: httpx.Client, dag: str, run: str, *, task: str, state: str) -> None:
     """Wait until a task of a run is in a state."""
     deadline = time.monotonic() + SECONDS

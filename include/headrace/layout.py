@@ -26,6 +26,9 @@ ALERTS_CONNECTION = "headrace_alerts"
 RUN_BRANCH = "run_"
 """What the names of runs' branches begin with: upkeep drops those that are left."""
 
+REBUILD_RUN = "rebuild_"
+"""What the names of rebuilds begin with, which are no runs of their feed's DAG."""
+
 CHECKS_PREFIX = "checks"
 """Where Airflow's API server serves the pages about check results."""
 
@@ -148,6 +151,11 @@ def plan(feed: str, *, nonce: str) -> str:
 def branch(run: str) -> str:
     """The Iceberg branch on which a run's rows wait for their checks."""
     return RUN_BRANCH + re.sub(r"[^a-zA-Z0-9]+", "_", run).strip("_").lower()
+
+
+def rebuild_run(id_: str) -> str:
+    """What a rebuild is called where the runs of a feed have their names."""
+    return f"{REBUILD_RUN}{id_}"
 
 
 def feed_variable(feed: str) -> str:

@@ -50,6 +50,11 @@ class Result(BaseModel):
     approval: Approval | None = None
 
     @property
+    def is_rebuild(self) -> bool:
+        """Whether the table was made anew, which is no run of the feed's DAG."""
+        return self.run.startswith(layout.REBUILD_RUN)
+
+    @property
     def failed(self) -> list[Outcome]:
         return [outcome for outcome in self.outcomes if not outcome.success]
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import httpx
 import pytest
-from airflow_runs import awaited, ended, reached, started, states, triggered
+import registry_users
+from airflow_runs import awaited, ended, logged, pushed, reached, started, states, triggered
 from row_feed import RowFeed, row_feed
 
 READING = 3.0
@@ -33,16 +34,6 @@ def answer(airflow: httpx.Client, feed: str, run: str, *, option: str, reason: s
     ).raise_for_status()
 
 
-def told(airflow: httpx.Client, feed: str, run: str, *, task: str) -> str:
-    """A task's log."""
-    return airflow.get(f"/api/v2/dags/{feed}/dagRuns/{run}/taskInstances/{task}/logs/1").text
-
-
-def result(airflow: httpx.Client, feed: str, run: str, *, task: str) -> Any:
-    path = f"/api/v2/dags/{feed}/dagRuns/{run}/taskInstances/{task}/xcomEntries/return_value"
-    return airflow.get(path, params={"deserialize": True}).raise_for_status().json()["value"]
-
-
 def test_on_call_publishes_what_a_check_stopped_while_the_feed_goes_on_archiving(
     airflow: httpx.Client, feed: RowFeed
 ) -> None:
@@ -58,12 +49,17 @@ def test_on_call_publishes_what_a_check_stopped_while_the_feed_goes_on_archiving
     assert states(airflow, feed.name, waits)["check"] == "failed"
     asked = airflow.get(f"/api/v2/dags/{feed.name}/dagRuns/{waits}/hitlDetails").json()["hitl_details"]
     assert "price" in asked[0]["body"]
+    page = pushed(airflow, feed.name, waits, task="check", key="checks")
+    assert page in logged(airflow, feed.name, waits, task="check")
+    shown = httpx.get(page, auth=("viewer", registry_users.password("viewer")), timeout=60).raise_for_status().text
+    assert waits in shown
+    assert "checks failed; nothing was published" in shown
 
     feed.publish(("c", 7))
     later = started(airflow, feed.name)
     assert ended(airflow, feed.name, later) == "failed"
     assert feed.archived() == 3
-    assert f"run {waits} waits for an approval already" in told(airflow, feed.name, later, task="approve")
+    assert f"run {waits} waits for an approval already" in logged(airflow, feed.name, later, task="approve")
     assert feed.published() == {"a": 5}
 
     answer(airflow, feed.name, waits, option="Publish anyway", reason=" ")
@@ -71,9 +67,9 @@ def test_on_call_publishes_what_a_check_stopped_while_the_feed_goes_on_archiving
     assert ended(airflow, feed.name, waits) == "success"
     assert feed.published() == {"a": 5, "b": 500}
     assert states(airflow, feed.name, waits)["check"] == "failed"
-    approval = result(airflow, feed.name, waits, task="approve")
+    approval = pushed(airflow, feed.name, waits, task="approve")
     assert (approval["by"], approval["why"]) == ("admin", WHY)
-    assert f"approved by admin at {approval['at']}: {WHY}" in told(airflow, feed.name, waits, task="publish")
+    assert f"approved by admin at {approval['at']}: {WHY}" in logged(airflow, feed.name, waits, task="publish")
 
     kept = results.of_run(feed.name, waits, lake=connections.lake(Settings()))
     assert kept is not None

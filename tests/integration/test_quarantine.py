@@ -1,13 +1,20 @@
 """Quarantine: what is rejected, how much of it a feed allows, and how it comes back once the cause is mended."""
 
+import json
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 from workshop import ORDER, ORDER_FIELDS, Record, Workshop, registered
 
+from headrace import feed as feeds
 from headrace import layout
+from headrace.airflow import connections
+from headrace.cli import app
 from headrace.errors import QuarantineFull, SliceError
 from headrace.quarantine import Reason
 from headrace.stages import release
@@ -73,18 +80,37 @@ def test_a_released_record_that_is_superseded_leaves_quarantine_and_changes_no_r
     assert (ids(mended), mended.quarantine()) == ({"a": 2}, {})
 
 
-def test_a_record_of_a_late_registered_schema_is_released(workshop: Make) -> None:
-    from headrace.airflow import connections
+def test_records_come_back_once_their_schema_is_registered_and_others_stay(
+    workshop: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEADRACE_SCHEMAS", str(tmp_path))
+    shop, store = workshop(), connections.registry()
+    fields = [*ORDER_FIELDS, {"name": "note", "type": ["null", "string"], "default": None}]
+    text = json.dumps({**shop.feed.schema, "fields": fields})
+    later = feeds.parse(shop.feed.file, text)
+    ahead = replace(shop, feed=later, schema_id=int(store.register(f"{later.name}-other-value", "AVRO", text=text).id))
+    late, nobodys = order("a", 3, note="n"), order("z", note=None)
+    unknown = b"\0" + (ahead.schema_id + 100_000).to_bytes(4, "big") + (ahead.encoded(nobodys.value) or b"")[5:]
+    shop.merge(
+        Record(ahead.encoded(late.value), key="a"), Record(unknown, key="z"), order("a", 1), Record(b"bad", key="jane")
+    )
+    assert shop.quarantine() == {(0, 0): "unknown_id", (0, 1): "unknown_id", (0, 3): "unframed"}
+    mended = replace(shop, feed=later, schema_id=registered(store, later))
+    assert mended.schema_id == ahead.schema_id
+    (tmp_path / later.file).write_text(text)
 
-    shop = workshop()
-    late = shop.changed(*ORDER_FIELDS, {"name": "note", "type": ["null", "string"], "default": None})
-    unknown = b"\0" + (late.schema_id + 100_000).to_bytes(4, "big") + (late.encoded(order("a").value) or b"")[5:]
-    shop.merge(Record(unknown, key="a"), order("b"))
-    assert shop.quarantine() == {(0, 0): "unknown_id"}
-    assert registered(connections.registry(), late.feed) == late.schema_id
-    release.release(late.feed, lake=late.lake, choice=Choice(places=[Place(0, 0)]))
-    late.again()
-    assert late.quarantine() == {(0, 0): "unknown_id"}, "its id is still nobody's"
+    asked = ("--reason", "unknown_id", "--release")
+    assert cli(mended, *asked).stdout == f"feed {later.name}: released 2 records; its next run judges them again\n"
+    assert json.loads(cli(mended, *asked, "--json").stdout) == {"released": 0}
+    accounts = mended.again()
+    assert (accounts["read"], accounts["quarantined"], accounts["updated"]) == (2, 1, 1)
+    (row,) = mended.clean()
+    assert (row["id"], row["revision"], row["note"]) == ("a", 3, "n")
+    assert mended.quarantine() == {(0, 1): "unknown_id", (0, 3): "unframed"}, "an id that is still nobody's"
+
+
+def cli(shop: Workshop, *arguments: str) -> Any:
+    return CliRunner().invoke(app, ["quarantine", shop.feed.name, *arguments], catch_exceptions=False)
 
 
 def test_until_its_row_is_published_a_released_record_stays_in_quarantine(workshop: Make) -> None:
@@ -169,13 +195,29 @@ def test_a_run_that_would_reject_more_than_its_feed_allows_stops_and_changes_not
     assert shop.redeclared(quarantine={}).again()["quarantined"] == 2
 
 
-def test_the_listing_tells_no_value_and_a_record_is_shown_to_who_asks_for_it(workshop: Make) -> None:
+def test_the_listing_tells_no_value_and_a_record_is_shown_to_who_asks_for_it(
+    workshop: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEADRACE_SCHEMAS", str(tmp_path))
+    monkeypatch.setenv("COLUMNS", "400")
     shop = workshop()
-    shop.merge(Record(b"secret of a person", key="person"))
-    (listed,) = release.records(shop.feed, lake=shop.lake, choice=Choice(), limit=10)
+    (tmp_path / shop.feed.file).write_text(json.dumps(shop.feed.schema))
+    assert "nothing lies in quarantine" in cli(shop).stdout
+    shop.merge(Record(b"secret of a person", key="person"), Record(b"\xff\xfe", key="other"))
+    (listed, _) = release.records(shop.feed, lake=shop.lake, choice=Choice(), limit=10)
     assert (listed["partition"], listed["offset"], listed["reason"], listed["bytes"]) == (0, 0, "unframed", 18)
-    assert "person" not in str(listed)
+    (group,) = json.loads(cli(shop, "--json").stdout)
+    assert (group["reason"], group["count"], group["released"]) == ("unframed", 2, 0)
+    for told in (str(listed), cli(shop).stdout, cli(shop, "--list").stdout, cli(shop, "0/0").stdout):
+        assert "unframed" in told
+        assert "person" not in told
+
     shown = release.record(shop.feed, lake=shop.lake, place=Place(0, 0))
     assert (shown["key"], shown["value"]) == (b"person", b"secret of a person")
+    assert "secret of a person" in cli(shop, "0/0", "--show").stdout
+    told = json.loads(cli(shop, "0/1", "--show", "--json").stdout)
+    assert (told["key"], told["value"]) == ("other", "hex:fffe")
+    refused = cli(shop, "--show")
+    assert (refused.exit_code, "name the one record to show" in refused.stderr) == (2, True)
     with pytest.raises(SliceError, match="no record 0/7 lies there"):
-        release.record(shop.feed, lake=shop.lake, place=Place(0, 7))
+        cli(shop, "0/7", "--show")

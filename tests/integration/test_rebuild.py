@@ -1,17 +1,21 @@
 """Rebuild: after a change of the rules the runs stop, and the table is made anew from the archive."""
 
+import json
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 from keeping import kept, of
+from typer.testing import CliRunner
 from workshop import ORDER, Record, Workshop
 
-from headrace import layout
+from headrace import layout, results
+from headrace.cli import app
 from headrace.errors import CheckError, RebuildNeeded, RebuildRefused
 
 Make = Callable[..., Workshop]
@@ -64,13 +68,49 @@ def test_a_change_of_the_rules_stops_the_runs_until_the_table_is_made_anew(
         assert new.reconcile().figures.rows == len(new.clean())
 
 
-def test_a_rebuild_whose_checks_fail_leaves_readers_with_the_old_table(workshop: Make) -> None:
+def test_a_rebuild_whose_checks_fail_leaves_readers_with_the_old_table_and_says_what_to_do(workshop: Make) -> None:
     shop = workshop()
     shop.merge(order("a", 1, price=Decimal("99.00")))
     strict = shop.redeclared(checks=[{"column": "price", "between": [0, 10]}])
-    with pytest.raises(CheckError, match="price"):
+    with pytest.raises(CheckError, match=r"price.* and rebuild again\. Every outcome: \S+") as raised:
         rebuilt(strict)
+    for other in ("transform task", "Required Actions"):
+        assert other not in str(raised.value), "a rebuild has none"
+    (kept,) = results.latest(shop.feed.name, lake=shop.lake, count=2)
+    assert str(raised.value).endswith(layout.checks_page("", shop.feed.name, result=kept.name))
+    assert (kept.branch in str(raised.value), len(kept.stopped)) == (True, 1)
     assert [row["id"] for row in shop.clean()] == ["a"]
+
+
+def test_the_command_tells_what_a_rebuild_changes_what_its_checks_warn_of_and_that_there_is_none(
+    workshop: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEADRACE_SCHEMAS", str(tmp_path))
+    shop = workshop()
+
+    def cli(*arguments: str) -> Any:
+        return CliRunner().invoke(app, ["rebuild", shop.feed.name, *arguments], catch_exceptions=False)
+
+    (tmp_path / shop.feed.file).write_text(json.dumps(shop.feed.schema))
+    assert "nothing is archived yet" in cli().stdout
+    shop.merge(order("a", 2), order("a", 1), order("b", 1, price=Decimal("99.00")))
+    checks = [{"column": "price", "between": [0, 10], "severity": "warn"}]
+    first = shop.redeclared(merge="first", checks=checks)
+    (tmp_path / shop.feed.file).write_text(json.dumps(first.feed.schema))
+    told = json.loads(cli("--dry-run", "--json").stdout)
+    assert (told["published"], told["rows"], told["warned"]) == (False, {"added": 0, "removed": 0, "changed": 1}, 1)
+    assert {(row["id"], row["revision"]) for row in shop.clean()} == {("a", 2), ("b", 1)}
+    done = cli()
+    assert done.exit_code == 0, done.output
+    assert [line.split() for line in done.stdout.splitlines()[:4]] == [
+        ["rows", "count"], ["added", "0"], ["removed", "0"], ["changed", "1"],
+    ]  # fmt: skip
+    assert "a check warns: price: 0 to 10" in done.stdout
+    assert f"feed {shop.feed.name}: 3 records made anew; published" in done.stdout
+    assert {(row["id"], row["revision"]) for row in shop.clean()} == {("a", 1), ("b", 1)}
+    shown = results.latest(shop.feed.name, lake=shop.lake, count=5)
+    assert [len(each.failed) for each in shown] == [1, 1]
+    assert told["checks"].endswith(shown[1].name), "of the dry run too"
 
 
 def test_nothing_archived_is_nothing_to_rebuild(workshop: Make) -> None:

@@ -1,11 +1,13 @@
 """The benchmarks' arithmetic: what is taken as steady, medians, ratios, and readings between readings."""
 
-from bench import figures, meter
+from bench import checks, figures, merge, meter
 from bench.backlog import loads, size_of
+from bench.checks import Run as Asked
 from bench.connect import catalog_properties, sink_properties
 from bench.curve import curve, thinned
 from bench.extract import consumed
 from bench.figures import Run, Steady
+from bench.merge import Run as Merged
 from bench.meter import Reading
 from bench.records import DENSE, LARGE, SMALL, Shape, orders
 from bench.table import Mark
@@ -39,6 +41,13 @@ def test_ours_is_compared_with_the_sink_and_with_the_bare_consumer() -> None:
     assert "| in the task: speed ÷ the sink's between snapshots | 2.00 | – |" in shown
     assert "| in the task: share of the bare Java consumer's speed | 50% | – |" in shown
     assert "| in the task: peak memory ÷ the sink's | 0.50 | – |" in shown
+
+
+def test_a_page_says_how_its_bench_was_started() -> None:
+    runs = [Asked(size, contender, 1.0) for size in (10, 1000) for contender in checks.CONTENDERS]
+    assert "`python -m bench.checks --rows 10 1000 --rounds 4`, " in checks.page(runs, rounds=4)
+    merged = [Merged("patch-moving", size, 1.0, 1.0) for size in (300, 3000)]
+    assert "`python -m bench.merge --rows 300 --rounds 2 --cases patch-moving`, " in merge.page(merged, rounds=2)
 
 
 def test_every_run_has_its_line() -> None:

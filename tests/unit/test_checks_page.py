@@ -4,6 +4,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from headrace import layout
 from headrace.outcome import Expectation, Outcome
 from headrace.pages import checks
 from headrace.results import Approval, Result
@@ -46,6 +47,14 @@ def test_an_approval_says_who_and_why() -> None:
     assert "1 of 1 checks failed; approved by ann" in page
     assert "a &lt;new&gt; tariff" in page
     assert "headrace compare" not in page
+
+
+def test_a_rebuild_is_named_and_not_linked_to_a_run_that_there_is_not() -> None:
+    plain = result(1, met(UNIQUE))
+    made_anew = plain.model_copy(update={"run": layout.rebuild_run("1")})
+    for each, links in ((plain, True), (made_anew, False)):
+        page = checks.single(each, base_url=BASE)
+        assert (each.run in page, f"{BASE}/dags/orders/runs/{each.run}" in page) == (True, links)
 
 
 def test_a_page_loads_nothing_and_runs_nothing() -> None:

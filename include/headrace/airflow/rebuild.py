@@ -23,6 +23,21 @@ PATIENCE = timedelta(minutes=10)
 """How long it waits for a run that is at work on the table."""
 
 
+ADVICE = "Mend the cause, be it the rows or the check, and rebuild again."
+"""What to do about a rebuild that its checks stopped: nobody is asked whether to publish it anyway."""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What may be published."""
+
+    snapshot: int
+    page: str
+    """Where it is shown how each check came out."""
+    warned: tuple[str, ...]
+    """Those that failed and only warn."""
+
+
 @dataclass(frozen=True)
 class Rebuilt:
     """What came of a rebuild."""
@@ -32,6 +47,7 @@ class Rebuilt:
     accounts: Mapping[str, int]
     difference: "Difference"
     """Between what readers saw and the new rows."""
+    checked: Checked
     published: bool
 
 
@@ -59,8 +75,8 @@ def _rebuild(feed: Feed, *, lake: "Lake", run: str, switch: bool, without_droppe
     log.info("feed %s: made anew on branch %s: %s; beside main: %s", feed.name, branch, accounts, difference.counts)
     checked = _check(feed, lake=lake, run=run)
     if switch:
-        publish.publish(feed, lake=lake, run=run, checked=checked)
-    return Rebuilt(feed.name, branch, accounts, difference, published=switch)
+        publish.publish(feed, lake=lake, run=run, checked=checked.snapshot)
+    return Rebuilt(feed.name, branch, accounts, difference, checked, published=switch)
 
 
 def _transform(feed: Feed, *, lake: "Lake", run: str, without_dropped: bool) -> dict[str, int] | None:
@@ -71,17 +87,17 @@ def _transform(feed: Feed, *, lake: "Lake", run: str, without_dropped: bool) -> 
     return accounts
 
 
-def _check(feed: Feed, *, lake: "Lake", run: str) -> int:
-    """The snapshot that passed its checks; raises when one of them stops it."""
-    from headrace.outcome import Outcome
+def _check(feed: Feed, *, lake: "Lake", run: str) -> Checked:
+    """Ask every check of all rows; raises when one of them stops it."""
+    from headrace.airflow import checking
     from headrace.stages import check
 
     planned = check.plan(feed, lake=lake, run=run)
     assert planned is not None, "a table that was made anew waits on its branch"
-    found = json.loads(Spark.of(feed, lake).run("check", planned.model_dump_json()))
-    outcomes = [Outcome.model_validate(each) for each in found]
-    check.judge(outcomes, feed=feed.name, branch=planned.branch)
-    return planned.snapshot
+    outcomes, page = checking.asked(feed, planned, lake=lake, run=run, window=None)
+    warned = check.judge(outcomes, feed=feed.name, branch=planned.branch, page=page, advice=ADVICE)
+    log.info("feed %s: %d checks passed, %d warned", feed.name, len(outcomes) - len(warned), len(warned))
+    return Checked(planned.snapshot, page, warned=tuple(map(str, warned)))
 
 
 def told(done: Rebuilt) -> dict[str, Any]:
@@ -92,4 +108,6 @@ def told(done: Rebuilt) -> dict[str, Any]:
         "published": done.published,
         "accounts": dict(done.accounts),
         "rows": dict(done.difference.counts),
+        "warned": len(done.checked.warned),
+        "checks": done.checked.page,
     }

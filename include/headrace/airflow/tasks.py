@@ -30,8 +30,6 @@ from headrace.settings import Settings
 if TYPE_CHECKING:
     from headrace.kafka.topic import Config
     from headrace.lake import Lake
-    from headrace.outcome import Outcome
-    from headrace.stages.check import CheckPlan
     from headrace.stages.cluster import Cluster
 
 log = logging.getLogger(__name__)
@@ -215,8 +213,7 @@ def _transform(feed: Feed, *, lake: "Lake", run: str) -> Mapping[str, int]:
 
 def _check(feed: Feed, *, lake: "Lake", run: str, approved: Collection[str] = ()) -> str | None:
     """The snapshot that may be published; what `approved` names may fail."""
-    from headrace.airflow.spark import Spark
-    from headrace.outcome import Outcome
+    from headrace.airflow import checking
     from headrace.stages import check
 
     try:
@@ -227,38 +224,16 @@ def _check(feed: Feed, *, lake: "Lake", run: str, approved: Collection[str] = ()
         planned = check.plan(feed, lake=lake, run=run)
     if planned is None:
         return None
-    found = json.loads(Spark.of(feed, lake).run("check", planned.model_dump_json()))
-    outcomes = [Outcome.model_validate(each) for each in found]
-    page = _keep_result(planned, outcomes, lake=lake, run=run)
+    context = get_current_context()
+    start, end = context["dag_run"].data_interval_start, context["dag_run"].data_interval_end
+    window = (start, end) if start and end else None
+    outcomes, page = checking.asked(feed, planned, lake=lake, run=run, window=window)
+    context["ti"].xcom_push("checks", page)
     if stopping := check.stopping(outcomes, approved=approved):
         _offer(check.offered(stopping, snapshot=planned.snapshot))
     warned = check.judge(outcomes, feed=feed.name, branch=planned.branch, page=page, approved=approved)
     log.info("feed %s: %d checks passed, %d warned", feed.name, len(outcomes) - len(warned), len(warned))
     return str(planned.snapshot)
-
-
-def _keep_result(planned: "CheckPlan", outcomes: "list[Outcome]", *, lake: "Lake", run: str) -> str:
-    """Keep how the checks came out; the address of the page that shows it, also under XCom."""
-    from airflow.sdk.configuration import conf
-
-    from headrace import results
-
-    context = get_current_context()
-    interval = context["dag_run"].data_interval_start, context["dag_run"].data_interval_end
-    result = results.Result(
-        feed=planned.feed,
-        run=run,
-        branch=planned.branch,
-        snapshot=str(planned.snapshot),
-        at=datetime.now(UTC),
-        window=None if None in interval else interval,
-        outcomes=outcomes,
-    )
-    results.write(result, lake=lake)
-    page = layout.checks_page(conf.get("api", "base_url", fallback=""), planned.feed, result=result.name)
-    context["ti"].xcom_push("checks", page)
-    log.info("feed %s: how each check came out: %s", planned.feed, page)
-    return page
 
 
 def _offer(stopped: Mapping[str, Any]) -> None:

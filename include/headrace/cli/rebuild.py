@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from headrace import feed as feeds
+from headrace import layout
 from headrace.settings import Settings
 
 
@@ -44,9 +45,8 @@ def rebuild(
     with contextlib.redirect_stdout(sys.stderr):
         from headrace.airflow import rebuild
 
-        done = rebuild.rebuild(
-            declared, run=f"rebuild_{uuid.uuid4().hex[:12]}", publish=not dry_run, without_dropped=without_dropped
-        )
+        run = layout.rebuild_run(uuid.uuid4().hex[:12])
+        done = rebuild.rebuild(declared, run=run, publish=not dry_run, without_dropped=without_dropped)
     console = Console(soft_wrap=True, highlight=False)
     if json_:
         print(json.dumps(rebuild.told(done) if done else None))
@@ -57,5 +57,7 @@ def rebuild(
         for kind, count in done.difference.counts.items():
             table.add_row(kind, f"{count:,}")
         console.print(table)
+        for each in done.checked.warned:
+            console.print(f"a check warns: {each}", markup=False)
         state = "published" if done.published else f"not published: headrace compare {feed} {done.branch} tells more"
         console.print(f"feed {feed}: {done.accounts['read']:,} records made anew; {state}", markup=False)

@@ -65,6 +65,10 @@ SPARK_TYPES: Mapping[type[IcebergType], list[str]] = {
 """What Spark calls each type, and those that it may be widened to."""
 
 
+ADVICE = "Mend the cause and clear the transform task, or publish anyway under Required Actions."
+"""What to do about a run that its checks stopped."""
+
+
 class CheckPlan(BaseModel):
     """Which rows of which branch are checked, and for what."""
 
@@ -228,7 +232,13 @@ def offered(stopped: Iterable[Outcome], *, snapshot: int) -> dict[str, Any]:
 
 
 def judge(
-    outcomes: list[Outcome], *, feed: str, branch: str, page: str | None = None, approved: Collection[str] = ()
+    outcomes: list[Outcome],
+    *,
+    feed: str,
+    branch: str,
+    page: str | None = None,
+    approved: Collection[str] = (),
+    advice: str = ADVICE,
 ) -> list[Outcome]:
     """The outcomes that only warn; raises when one of the others failed. `page` is where all of them are shown."""
     failed = [outcome for outcome in outcomes if not outcome.success]
@@ -238,7 +248,6 @@ def judge(
         raise CheckError(
             f"feed {feed}: {len(stopped)} of {len(outcomes)} checks failed: {told}. Nothing was published: readers "
             f"still see the rows before this run. Its rows wait on branch {branch} of clean.{feed}; what they would "
-            f"change shows: headrace compare {feed} {branch}. Mend the cause and clear the transform task, or "
-            f"publish anyway under Required Actions.{shown}"
+            f"change shows: headrace compare {feed} {branch}. {advice}{shown}"
         )
     return failed
