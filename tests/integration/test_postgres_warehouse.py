@@ -23,7 +23,15 @@ from headrace import feed as feeds
 from headrace.airflow import connections
 from headrace.arrow import travelling
 from headrace.clean import HIDDEN_ROW
-from headrace.errors import ServiceAway, ServiceRefused, SettingsError, TableRefused, WarehouseBusy, WarehouseError
+from headrace.errors import (
+    HeadraceError,
+    ServiceAway,
+    ServiceRefused,
+    SettingsError,
+    TableRefused,
+    WarehouseBusy,
+    WarehouseError,
+)
 from headrace.reckoning import Shape, reckon
 from headrace.share import Share, SharedColumn, share
 from headrace.warehouses import postgres_platform
@@ -281,8 +289,53 @@ def test_what_the_database_refuses_is_told_without_a_value_of_the_row(desk: Desk
     desk.do("alter table {schema}.orders add constraint short check (length(note) < 5)")
     with pytest.raises(WarehouseError) as caught:
         desk.load(shared(), order(2, note=PERSON))
-    assert 'violates check constraint "short"' in str(caught.value)
+    assert "a row violates a check constraint: short (SQL state 23514)" in str(caught.value)
     assert PERSON not in "".join(traceback.format_exception(caught.value))
+
+
+RAISES = """
+create function {{schema}}.refuse() returns trigger language plpgsql
+as $$ begin raise exception 'no such person: %', new.note using errcode = '{state}'; end $$
+"""
+GUARD = "create trigger guard before insert on {schema}.orders for each row execute function {schema}.refuse()"
+
+
+@pytest.mark.parametrize(
+    ("made", "told"),
+    [
+        (["create index on {schema}.orders ((note::int))"], "a value does not fit"),
+        ([RAISES.format(state="P0001"), GUARD], "a function or a trigger refuses a row"),
+        ([RAISES.format(state="23514"), GUARD], "a row violates a check constraint"),
+        ([RAISES.format(state="42501"), GUARD], "it refuses a row"),
+        ([RAISES.format(state="X0001"), GUARD], "it refuses a row"),
+    ],
+)
+def test_what_an_index_or_a_trigger_says_may_hold_a_value_and_is_not_told(
+    desk: Desk, made: list[str], told: str
+) -> None:
+    desk.fill(shared(), order(1))
+    desk.do(*made)
+    with pytest.raises((WarehouseError, SettingsError), match=told) as caught:
+        desk.load(shared(), order(2, note=PERSON))
+    assert PERSON not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.parametrize(
+    ("state", "error"),
+    [
+        ("40P01", WarehouseBusy),
+        ("40001", WarehouseBusy),
+        ("57014", ServiceAway),
+        ("57P01", ServiceAway),
+        ("53300", ServiceAway),
+        ("25P03", ServiceAway),
+    ],
+)
+def test_what_passes_by_itself_is_tried_again(desk: Desk, state: str, error: type[HeadraceError]) -> None:
+    failing = sql.SQL("do $$ begin raise exception 'for once' using errcode = {}; end $$").format(sql.Literal(state))
+    with pytest.raises(error) as caught, desk.warehouse.loading("orders") as session:
+        session.execute(failing)
+    assert caught.value.retry
 
 
 def test_rows_that_cannot_be_read_are_told_as_they_are(desk: Desk) -> None:
