@@ -1,19 +1,23 @@
 """Load and reconcile against real Postgres warehouses: exactly the published rows, in one transaction, and proven."""
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
+from airflow.sdk.exceptions import AirflowFailException
 from psycopg import sql
+from run_context import run_context
 from workshop import ORDER, ORDER_FIELDS, Record, Workshop
 
-from headrace.airflow import connections
+from headrace.airflow import connections, tasks, upkeep
 from headrace.declaration import Sharing
-from headrace.errors import ReconcileError
+from headrace.errors import HeadraceError, ReconcileError
 from headrace.stages import progress
 
 Make = Callable[..., Workshop]
@@ -175,6 +179,30 @@ def test_a_feed_is_behind_until_every_warehouse_has_the_published_snapshot(works
     assert behind()
     shop.load("engineering")
     assert not behind()
+
+
+@pytest.mark.parametrize("fault", ["no connection", "not allowed", "a schema twice"])
+def test_a_warehouse_at_fault_stops_neither_the_feeds_run_nor_its_upkeep(
+    workshop: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    shop = workshop({**ORDER, "warehouses": {"finance": {"keep": ["email"]}}})
+    shop.merge(order("a", 1))
+    file, folder = tmp_path / shop.feed.file, tmp_path / "warehouses"
+    file.write_text(json.dumps(dict(shop.feed.schema)))
+    folder.mkdir()
+    connection = {"no connection": "nothing_such", "not allowed": "stranger"}.get(fault, "headrace_warehouse_finance")
+    (folder / "finance.json").write_text(json.dumps({"connection": connection}))
+    if fault == "a schema twice":
+        (folder / "growth.json").write_text(json.dumps({"connection": connection}))
+    there, stranger = connections.warehouse("finance").database, connections.warehouse("engineering").database
+    uri = replace(stranger, name=there.name).url("postgres")
+    monkeypatch.setenv("AIRFLOW_CONN_STRANGER", uri)
+    monkeypatch.setenv("HEADRACE_WAREHOUSES", str(folder))
+    with run_context(shop.feed.name):
+        assert tasks.extract(str(file)), "its own load is to tell"
+        with pytest.raises((HeadraceError, AirflowFailException)):
+            tasks.load(str(file), "finance")
+    assert upkeep.keep(shop.feed).feed == shop.feed.name
 
 
 @pytest.mark.parametrize(
