@@ -49,7 +49,7 @@ def keep(feed: str) -> dict[str, Any]:
     return upkeep.told(done)
 
 
-@task
+@task(execution_timeout=timedelta(hours=1))
 @edge
 def warehouses() -> list[str]:
     """Take away the warehouses whose last day is over."""

@@ -39,6 +39,9 @@ FORMS = {
     # r_GRANT
     "grant usage": rf"grant usage on schema {NAME} to role {NAME}",
     "grant select": rf"grant select on {TABLE} to role {NAME}",
+    # r_REVOKE
+    "revoke usage": rf"revoke usage on schema {NAME} from role {NAME}",
+    "revoke select": rf"revoke select on {TABLE} from role {NAME}",
     # r_LOCK, r_SET, r_RESET
     "lock": rf"lock table {TABLE}",
     "set": r"set statement_timeout to \d+",

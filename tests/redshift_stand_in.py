@@ -33,7 +33,7 @@ NAMESAKES = (
 )
 OF_REDSHIFT_ALONE = (
     (re.compile(r" diststyle (?:auto|key distkey \([^)]*\))(?: sortkey \([^)]*\))?"), ""),
-    (re.compile(r"\bto role\b"), "to"),
+    (re.compile(r"\b(to|from) role\b"), r"\1"),
 )
 VARBYTE = re.compile(r"\bvarbyte\((\d+)\)")
 

@@ -6,7 +6,8 @@ until when. What it gets of a feed that names the warehouse too, the feed's own 
 
 import json
 import re
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -74,6 +75,10 @@ class Warehouse(Declared):
             raise ValueError(f"{' and '.join(given)} goes with kind redshift, and this is {self.kind}")
         return self
 
+    def place(self, name: str) -> tuple[str, str]:
+        """The connection and the schema where a warehouse of this name has its tables."""
+        return self.connection or layout.warehouse_connection(name), self.schema_name
+
     def ended(self, today: date) -> bool:
         """Whether its last day is over."""
         return self.until is not None and self.until < today
@@ -115,16 +120,31 @@ def declared(folder: Path) -> tuple[dict[str, Warehouse], dict[str, str]]:
             good[path.stem] = read(path)
         except SettingsError as error:
             bad[path.stem] = str(error)
-    return good, bad
+    together = dict(_together(good))
+    return {name: each for name, each in good.items() if name not in together}, {**bad, **together}
+
+
+def _together(found: Warehouses) -> Iterator[tuple[str, str]]:
+    """Those that have one schema of one database, where each would take the others' tables for its own."""
+    at = defaultdict(list)
+    for name, each in found.items():
+        at[each.place(name)].append(name)
+    for (connection, schema), names in at.items():
+        for name in names if len(names) > 1 else ():
+            others = ", ".join(f"{other}.json" for other in names if other != name)
+            same = f"the schema {schema} of the connection {connection} is that of {others} too"
+            yield name, f"{name}.json: {same}. Give each its own; until then none of them is loaded or removed."
 
 
 def named(name: str, folder: Path) -> Warehouse:
     """One warehouse, as feeds and commands ask for it."""
-    if (path := folder / f"{name}.json").is_file():
-        return read(path)
-    there = [each.stem for each in files(folder)]
+    good, bad = declared(folder)
+    if name in bad:
+        raise SettingsError(bad[name])
+    if name in good:
+        return good[name]
     raise SettingsError(
-        f"there is no warehouse {name}: {folder / f'{name}.json'} is not there. {nearest(name, there)} "
+        f"there is no warehouse {name}: {folder / f'{name}.json'} is not there. {nearest(name, list(good))} "
         f"The least that declares one is an empty object: {{}}."
     )
 

@@ -1,20 +1,30 @@
 """Load and reconcile against real Postgres warehouses: exactly the published rows, in one transaction, and proven."""
 
+import json
+import os
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
+from airflow.sdk.exceptions import AirflowFailException
+from forwarder import HOST, Forwarder
 from psycopg import sql
+from run_context import run_context
 from workshop import ORDER, ORDER_FIELDS, Record, Workshop
 
-from headrace.airflow import connections
+from headrace import layout
+from headrace.airflow import connections, tasks, upkeep
 from headrace.declaration import Sharing
-from headrace.errors import ReconcileError
-from headrace.stages import progress
+from headrace.errors import HeadraceError, ReconcileError, ServiceAway
+from headrace.stages import load, progress
+from headrace.warehouses.postgres import PostgresWarehouse
 
 Make = Callable[..., Workshop]
 
@@ -41,14 +51,38 @@ def change(shop: Workshop, statement: str) -> None:
         connection.execute(sql.SQL(statement).format(sql.Identifier(shop.feed.name)))  # type: ignore[arg-type]
 
 
+@contextmanager
+def forwarded(warehouse: str = "finance") -> Iterator[tuple[PostgresWarehouse, Forwarder]]:
+    """A warehouse behind a network that may fail."""
+    direct: Any = connections.warehouse(warehouse)
+    network = Forwarder(direct.database.port)
+    yield replace(direct, database=replace(direct.database, host=HOST, port=network.port)), network
+    network.cut()
+
+
+def loaded(shop: Workshop, warehouse: PostgresWarehouse) -> load.Loaded:
+    return load.load(shop.feed, lake=shop.lake, warehouse=warehouse, mask_key=b"key")
+
+
+def loads(shop: Workshop) -> list[tuple[Any, ...]]:
+    """What each load did, as the warehouse tells it."""
+    query = "select way, inserted, updated, deleted from headrace.history where table_name = %s order by loaded_at"
+    with database() as connection:
+        return connection.execute(query, [shop.feed.name]).fetchall()
+
+
+def clean(shop: Workshop) -> Any:
+    return shop.lake.find(layout.clean_table(shop.feed.name))
+
+
 def test_a_warehouse_gets_new_changed_and_deleted_rows(workshop: Make) -> None:
     shop = workshop()
     shop.merge(order("a", 1), order("b", 1), order("c", 1))
     first = shop.load()
-    assert (first.staged, first.whole) == (3, True)
+    assert (first.staged, first.way) == (3, "anew")
     shop.merge(order("a", 2, "9.99"), Record(None, key="b"), order("d", 1))
     second = shop.load()
-    assert (second.staged, second.whole) == (3, False)
+    assert (second.staged, second.way) == (3, "changes")
     assert column(shop, "price") == {"a": Decimal("9.99"), "c": Decimal("1.00"), "d": Decimal("1.00")}
 
 
@@ -87,7 +121,7 @@ def test_another_mask_key_compares_every_row_again(workshop: Make) -> None:
     shop.load(mask_key=b"one")
     one = column(shop, "email")
     done = shop.load(mask_key=b"two")
-    assert (done.whole, done.staged) == (True, 2)
+    assert (done.way, done.staged) == ("whole", 2)
     assert column(shop, "email")["a"] != one["a"]
     assert column(shop, "email")["b"] is None
     shop.reconcile(mask_key=b"two")
@@ -101,7 +135,7 @@ def test_a_hashed_key_identifies_rows_as_well_as_the_key_itself(workshop: Make) 
     shop.load()
     shop.load("engineering")
     shop.merge(order("a", 2), Record(None, key="b"), order("d", 1))
-    assert shop.load().whole is False
+    assert shop.load().way == "changes"
     shop.load("engineering")
     hashed, plain = column(shop, "revision"), column(shop, "revision", "engineering")
     assert plain == {"a": 2, "c": 1, "d": 1}
@@ -123,7 +157,7 @@ def test_a_warehouse_that_missed_several_runs_catches_up_in_one(workshop: Make) 
     shop.load()
     shop.merge(order("b", 1), Record(None, key="a"))
     shop.merge(order("c", 1), order("b", 2))
-    assert shop.load().whole is False
+    assert shop.load().way == "changes"
     assert column(shop, "revision") == {"b": 2, "c": 1}
 
 
@@ -143,9 +177,125 @@ def test_a_load_that_dies_leaves_the_rows_and_the_snapshot_as_they_were(workshop
     assert column(shop, "revision") == {"a": 2, "b": 1}
 
 
-def test_analysts_read_the_table_with_comments_and_may_not_write(workshop: Make, stack: Any) -> None:
-    import os
+def test_two_loads_at_once_take_turns_and_the_second_finds_nothing_to_do(workshop: Make) -> None:
+    shop = workshop()
+    shop.merge(order("a", 1))
+    shop.load()
+    shop.merge(order("a", 2), order("b", 1))
+    waiting = "select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
+    with forwarded() as (warehouse, network), ThreadPoolExecutor(1) as pool, database() as onlooker:
+        onlooker.autocommit = True
+        second = []
 
+        def begin_another() -> None:
+            second.append(pool.submit(shop.load))
+            deadline = time.monotonic() + 60
+            while not onlooker.execute(waiting).fetchone():
+                assert time.monotonic() < deadline, "the second load does not wait for the first"
+                time.sleep(0.05)
+
+        network.before(NOTED, begin_another)
+        assert loaded(shop, warehouse).way == "changes"
+        assert second[0].result().way is None
+    assert column(shop, "revision") == {"a": 2, "b": 1}
+    assert loads(shop) == [("anew", 1, 0, 0), ("changes", 1, 1, 0)]
+
+
+NOTED = b"insert into headrace.history"
+"""One of the last statements of a load, after which it commits."""
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_load_that_is_cut_off_before_it_commits_has_done_nothing(workshop: Make, first: bool) -> None:
+    shop = workshop()
+    shop.merge(order("a", 1))
+    if not first:
+        shop.load()
+        shop.merge(order("a", 2), order("b", 1))
+    before = loads(shop)
+    with forwarded() as (warehouse, network):
+        network.before(NOTED, lambda: network.before(b"COMMIT"))
+        with pytest.raises(ServiceAway):
+            loaded(shop, warehouse)
+        assert network.is_cut
+        assert loads(shop) == before
+        network.restore()
+        assert loaded(shop, warehouse).way == ("anew" if first else "changes")
+        assert loaded(shop, warehouse).way is None
+    assert column(shop, "revision") == ({"a": 1} if first else {"a": 2, "b": 1})
+    assert len(loads(shop)) == len(before) + 1
+    shop.reconcile()
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_commit_whose_answer_is_lost_has_happened_once(workshop: Make, first: bool) -> None:
+    shop = workshop()
+    shop.merge(order("a", 1))
+    if not first:
+        shop.load()
+        shop.merge(order("a", 2), order("b", 1))
+    before = loads(shop)
+    with forwarded() as (warehouse, network):
+        network.before(NOTED, lambda: network.cut_after(b"COMMIT"))
+        with pytest.raises(ServiceAway, match="A commit that was under way landed whole or not at all"):
+            loaded(shop, warehouse)
+        assert network.is_cut
+        network.restore()
+        assert loaded(shop, warehouse).way is None, "it is there already"
+    assert column(shop, "revision") == ({"a": 1} if first else {"a": 2, "b": 1})
+    assert len(loads(shop)) == len(before) + 1
+    shop.reconcile()
+
+
+def test_a_warehouse_that_is_down_fails_alone_and_catches_up(workshop: Make) -> None:
+    shop = workshop()
+    with forwarded("engineering") as (down, network):
+        shop.merge(order("a", 1), order("b", 1))
+        loaded(shop, down)
+        network.cut()
+        for revision in (2, 3):
+            shop.merge(order("a", revision), Record(None, key="b"))
+            with pytest.raises(ServiceAway, match=r"engineering at .* does not answer"):
+                loaded(shop, down)
+            assert shop.load().way
+        assert column(shop, "revision") == {"a": 3}
+        assert column(shop, "revision", "engineering") == {"a": 1, "b": 1}
+        network.restore()
+        done = loaded(shop, down)
+    assert (done.way, done.counts) == ("changes", load.Counts(0, 1, 1))
+    assert column(shop, "revision", "engineering") == {"a": 3}
+
+
+def test_where_the_recorded_snapshot_has_expired_everything_is_compared(workshop: Make) -> None:
+    shop = workshop()
+    shop.merge(order("a", 1), order("b", 1), order("c", 1))
+    shop.load()
+    recorded, versions = connections.warehouse("finance").holds(shop.feed.name).snapshot, column(shop, "xmin")
+    shop.merge(order("a", 2), Record(None, key="b"))
+    clean(shop).maintenance.expire_snapshots().by_id(recorded).commit()
+    done = shop.load()
+    assert (done.way, done.counts) == ("whole", load.Counts(0, 1, 1))
+    assert column(shop, "revision") == {"a": 2, "c": 1}
+    assert column(shop, "xmin")["c"] == versions["c"], "what did not change is left alone"
+    shop.reconcile()
+
+
+def test_after_main_was_rolled_back_everything_is_compared(workshop: Make) -> None:
+    shop = workshop()
+    shop.merge(order("a", 1), order("b", 1))
+    earlier = clean(shop).current_snapshot().snapshot_id
+    shop.merge(order("a", 2), order("c", 1))
+    shop.load()
+    versions = column(shop, "xmin")
+    clean(shop).manage_snapshots().rollback_to_snapshot(earlier).commit()
+    done = shop.load()
+    assert (done.way, done.counts) == ("whole", load.Counts(0, 1, 1))
+    assert column(shop, "revision") == {"a": 1, "b": 1}
+    assert column(shop, "xmin")["b"] == versions["b"], "what did not change is left alone"
+    shop.reconcile()
+
+
+def test_analysts_read_the_table_with_comments_and_may_not_write(workshop: Make, stack: Any) -> None:
     shop = workshop()
     shop.merge(order("a", 1))
     shop.load()
@@ -175,6 +325,39 @@ def test_a_feed_is_behind_until_every_warehouse_has_the_published_snapshot(works
     assert behind()
     shop.load("engineering")
     assert not behind()
+    warehouses = [replace(each, readers=("engineering_reader",)) for each in warehouses if each.name == "finance"]
+    assert behind(), "its readers are others"
+    assert loaded(shop, warehouses[0]).way is None, "the rows are there"
+    assert not behind()
+    asked = sql.SQL("select 1 from {}").format(sql.Identifier(shop.feed.name))
+    denied = pytest.raises(psycopg.errors.InsufficientPrivilege)
+    with psycopg.connect(os.environ["HEADRACE_READER_FINANCE"]) as reader, denied:
+        reader.execute(asked)
+    shop.load()
+
+
+@pytest.mark.parametrize("fault", ["no connection", "not allowed", "a schema twice"])
+def test_a_warehouse_at_fault_stops_neither_the_feeds_run_nor_its_upkeep(
+    workshop: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    shop = workshop({**ORDER, "warehouses": {"finance": {"keep": ["email"]}}})
+    shop.merge(order("a", 1))
+    file, folder = tmp_path / shop.feed.file, tmp_path / "warehouses"
+    file.write_text(json.dumps(dict(shop.feed.schema)))
+    folder.mkdir()
+    connection = {"no connection": "nothing_such", "not allowed": "stranger"}.get(fault, "headrace_warehouse_finance")
+    (folder / "finance.json").write_text(json.dumps({"connection": connection}))
+    if fault == "a schema twice":
+        (folder / "growth.json").write_text(json.dumps({"connection": connection}))
+    there, stranger = connections.warehouse("finance").database, connections.warehouse("engineering").database
+    uri = replace(stranger, name=there.name).url("postgres")
+    monkeypatch.setenv("AIRFLOW_CONN_STRANGER", uri)
+    monkeypatch.setenv("HEADRACE_WAREHOUSES", str(folder))
+    with run_context(shop.feed.name):
+        assert tasks.extract(str(file)), "its own load is to tell"
+        with pytest.raises((HeadraceError, AirflowFailException)):
+            tasks.load(str(file), "finance")
+    assert upkeep.keep(shop.feed).feed == shop.feed.name
 
 
 @pytest.mark.parametrize(

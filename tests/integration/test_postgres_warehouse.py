@@ -23,7 +23,15 @@ from headrace import feed as feeds
 from headrace.airflow import connections
 from headrace.arrow import travelling
 from headrace.clean import HIDDEN_ROW
-from headrace.errors import ServiceAway, ServiceRefused, SettingsError, TableRefused, WarehouseBusy, WarehouseError
+from headrace.errors import (
+    HeadraceError,
+    ServiceAway,
+    ServiceRefused,
+    SettingsError,
+    TableRefused,
+    WarehouseBusy,
+    WarehouseError,
+)
 from headrace.reckoning import Shape, reckon
 from headrace.share import Share, SharedColumn, share
 from headrace.warehouses import postgres_platform
@@ -96,8 +104,9 @@ def desk(stack: Any) -> Iterator[Desk]:
     yield Desk(warehouse)
     with psycopg.connect(warehouse.database.url(), autocommit=True) as connection:
         connection.execute(sql.SQL("drop schema if exists {} cascade").format(sql.Identifier(schema)))
-        connection.execute("delete from headrace.tables where schema_name = %s", [schema])
-        connection.execute("delete from headrace.history where schema_name = %s", [schema])
+        for name in ("tables", "history", "warehouses"):
+            delete = sql.SQL("delete from headrace.{} where schema_name = %s")
+            connection.execute(delete.format(sql.Identifier(name)), [schema])
 
 
 def order(id_: int, price: str = "1.00", note: str | None = None) -> dict[str, Any]:
@@ -226,6 +235,76 @@ def test_another_mask_makes_a_columns_values_anew(desk: Desk) -> None:
     assert desk.rows("id, born") == [(1, None)], "the column stays, so that views on it do"
 
 
+MAY = """
+select role,
+    has_schema_privilege(role, '{schema}', 'usage') as enters,
+    has_schema_privilege(role, 'headrace', 'usage') as knows,
+    has_table_privilege(role, '{schema}.orders', 'select') as reads,
+    has_table_privilege(role, '{schema}.customers', 'select') as reads_more
+from unnest(array['finance_reader', 'engineering_reader', 'headrace_engineering']) role
+"""
+ALL, NONE = (True, True, True, True), (False, False, False, False)
+
+
+def test_whoever_may_read_from_now_on_does_and_whoever_may_no_more_does_not(desk: Desk) -> None:
+    def may() -> dict[str, tuple[bool, ...]]:
+        return {role: tuple(rest) for role, *rest in desk.asked(MAY.format(schema=desk.warehouse.schema))}
+
+    def opened(*readers: str) -> None:
+        """After the next load of any feed, which changes no row."""
+        warehouse = replace(desk.warehouse, readers=readers)
+        assert not warehouse.holds("orders").admitted, "so that a run goes on to load, though nothing is new"
+        with warehouse.loading("customers"):
+            pass
+        assert warehouse.holds("orders").admitted
+
+    desk.fill(shared(), order(1))
+    with desk.warehouse.loading("customers") as session:
+        customers = replace(shared(), feed="customers")
+        session.record(customers, desk._next(), "anew", session.fill(customers, iter([])))
+    desk.do("grant select on {schema}.orders to headrace_engineering")
+    by_hand = (False, False, True, False)
+    assert may() == {"finance_reader": ALL, "engineering_reader": NONE, "headrace_engineering": by_hand}
+    opened("finance_reader", "engineering_reader")
+    assert may() == {"finance_reader": ALL, "engineering_reader": ALL, "headrace_engineering": by_hand}
+    opened("engineering_reader")
+    # Another warehouse of the same database may still let it in there.
+    assert may()["finance_reader"] in (NONE, (False, True, False, False))
+    assert may()["engineering_reader"] == ALL
+    opened()
+    assert may() == {**may(), "engineering_reader": NONE, "headrace_engineering": by_hand}
+
+
+def test_what_others_hold_is_neither_loaded_nor_removed(desk: Desk) -> None:
+    desk.fill(shared(), order(1))
+    growth = replace(desk.warehouse, name="growth", readers=("engineering_reader",))
+    told = r"growth: schema t_\w+ of finance at .* holds the tables of the warehouse finance\. Nothing was changed"
+    with pytest.raises(SettingsError, match=told), growth.loading("customers"):
+        pass
+    for ask in (growth.remove, growth.tables):
+        with pytest.raises(SettingsError, match=told):
+            ask()
+    assert desk.rows("id") == [(1,)]
+    assert not desk.warehouse.holds("customers").snapshot
+
+
+def test_tables_that_an_older_version_loaded_go_on(desk: Desk) -> None:
+    desk.fill(shared(), order(1))
+    desk.do("drop table headrace.warehouses")
+    assert [held.table for held in desk.warehouse.tables()] == ["orders"]
+    assert desk.warehouse.holds("orders") == Load(), "until its next load"
+    assert desk.load(shared(), order(2)) == Counts(inserted=1)
+    assert desk.warehouse.holds("orders").snapshot == desk.snapshot
+
+
+def test_what_cannot_be_asked_holds_nothing(desk: Desk) -> None:
+    desk.fill(shared(), order(1))
+    here = desk.warehouse.database
+    stranger = replace(connections.warehouse("engineering").database, name=here.name)
+    for database in (stranger, replace(here, port=1), replace(here, password="x")):
+        assert replace(desk.warehouse, database=database).holds("orders") == Load()
+
+
 def test_a_table_of_somebody_else_is_left_alone(desk: Desk) -> None:
     desk.do("create schema {schema}", "create table {schema}.orders (id int primary key)")
     with desk.warehouse.loading("orders") as session, pytest.raises(TableRefused, match=r"not loaded by us.*--anew"):
@@ -269,6 +348,36 @@ def test_a_lock_of_somebody_else_is_not_waited_for_for_ever(desk: Desk, monkeypa
     assert desk.load(shared(), order(2)) == Counts(inserted=1)
 
 
+def test_whoever_does_not_commit_a_grant_keeps_no_load_waiting(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postgres_platform, "LOCK_TIMEOUT", "500ms")
+    desk.fill(shared(), order(1))
+    with psycopg.connect(desk.warehouse.database.url()) as other:
+        other.execute("grant usage on schema headrace to engineering_reader")
+        other.execute(f"grant usage on schema {desk.warehouse.schema} to engineering_reader")  # type: ignore[arg-type]
+        assert desk.load(shared(), order(2)) == Counts(inserted=1)
+        other.rollback()
+
+
+def test_a_turn_to_load_is_waited_for_only_so_long(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postgres_platform, "TURN_TIMEOUT", "200ms")
+    desk.fill(shared(), order(1))
+    told = r"one of these: process \d+, headrace_finance"
+    with desk.warehouse.loading("orders"), pytest.raises(WarehouseBusy, match=told):
+        desk.load(shared(), order(2))
+
+
+def test_what_somebody_reads_is_removed_the_next_time(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postgres_platform, "LOCK_TIMEOUT", "200ms")
+    desk.fill(shared(), order(1))
+    with psycopg.connect(desk.warehouse.database.url()) as other:
+        other.execute(f"select * from {desk.warehouse.schema}.orders")  # type: ignore[arg-type]
+        with pytest.raises(WarehouseBusy):
+            desk.warehouse.remove()
+    assert [held.table for held in desk.warehouse.tables()] == ["orders"]
+    assert desk.warehouse.remove() == ["orders"]
+    assert desk.warehouse.tables() == []
+
+
 def test_whoever_reads_how_fresh_tables_are_keeps_no_load_waiting(desk: Desk) -> None:
     desk.fill(shared(), order(1))
     with psycopg.connect(os.environ["HEADRACE_READER_FINANCE"]) as reader:
@@ -281,8 +390,53 @@ def test_what_the_database_refuses_is_told_without_a_value_of_the_row(desk: Desk
     desk.do("alter table {schema}.orders add constraint short check (length(note) < 5)")
     with pytest.raises(WarehouseError) as caught:
         desk.load(shared(), order(2, note=PERSON))
-    assert 'violates check constraint "short"' in str(caught.value)
+    assert "a row violates a check constraint: short (SQL state 23514)" in str(caught.value)
     assert PERSON not in "".join(traceback.format_exception(caught.value))
+
+
+RAISES = """
+create function {{schema}}.refuse() returns trigger language plpgsql
+as $$ begin raise exception 'no such person: %', new.note using errcode = '{state}'; end $$
+"""
+GUARD = "create trigger guard before insert on {schema}.orders for each row execute function {schema}.refuse()"
+
+
+@pytest.mark.parametrize(
+    ("made", "told"),
+    [
+        (["create index on {schema}.orders ((note::int))"], "a value does not fit"),
+        ([RAISES.format(state="P0001"), GUARD], "a function or a trigger refuses a row"),
+        ([RAISES.format(state="23514"), GUARD], "a row violates a check constraint"),
+        ([RAISES.format(state="42501"), GUARD], "it refuses a row"),
+        ([RAISES.format(state="X0001"), GUARD], "it refuses a row"),
+    ],
+)
+def test_what_an_index_or_a_trigger_says_may_hold_a_value_and_is_not_told(
+    desk: Desk, made: list[str], told: str
+) -> None:
+    desk.fill(shared(), order(1))
+    desk.do(*made)
+    with pytest.raises((WarehouseError, SettingsError), match=told) as caught:
+        desk.load(shared(), order(2, note=PERSON))
+    assert PERSON not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.parametrize(
+    ("state", "error"),
+    [
+        ("40P01", WarehouseBusy),
+        ("40001", WarehouseBusy),
+        ("57014", ServiceAway),
+        ("57P01", ServiceAway),
+        ("53300", ServiceAway),
+        ("25P03", ServiceAway),
+    ],
+)
+def test_what_passes_by_itself_is_tried_again(desk: Desk, state: str, error: type[HeadraceError]) -> None:
+    failing = sql.SQL("do $$ begin raise exception 'for once' using errcode = {}; end $$").format(sql.Literal(state))
+    with pytest.raises(error) as caught, desk.warehouse.loading("orders") as session:
+        session.execute(failing)
+    assert caught.value.retry
 
 
 def test_rows_that_cannot_be_read_are_told_as_they_are(desk: Desk) -> None:

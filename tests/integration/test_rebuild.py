@@ -8,13 +8,16 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pyarrow.parquet as pq
 import pytest
 from keeping import kept, of
+from psycopg import sql
 from typer.testing import CliRunner
 from workshop import ORDER, Record, Workshop
 
 from headrace import layout, results
+from headrace.airflow import connections
 from headrace.cli import app
 from headrace.errors import CheckError, RebuildNeeded, RebuildRefused
 
@@ -64,7 +67,13 @@ def test_a_change_of_the_rules_stops_the_runs_until_the_table_is_made_anew(
     new.merge(order("d", 1))
     assert ("d", 1) in {(row["id"], row["revision"]) for row in new.clean()}
     if "key" not in declared:
-        assert new.load().whole
+        view = sql.Identifier(f"{new.feed.name}_seen")
+        with psycopg.connect(connections.warehouse("finance").database.url(), autocommit=True) as analyst:
+            made = sql.SQL("create view {} as select id, revision from {}").format(view, sql.Identifier(new.feed.name))
+            analyst.execute(made)
+            assert new.load().way == "whole"
+            seen_there = set(analyst.execute(sql.SQL("select * from {}").format(view)).fetchall())
+        assert seen_there == {(row["id"], row["revision"]) for row in new.clean()}, "views live on"
         assert new.reconcile().figures.rows == len(new.clean())
 
 

@@ -3,6 +3,7 @@
 import json
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -166,6 +167,21 @@ def test_a_table_is_merged_and_compared_as_a_whole(warehouse: RedshiftWarehouse,
     assert (table, snapshot) == ("orders", 4)
     assert redshift.asked("select age > interval '1 day' from headrace.freshness") == [(True,)]
     assert staged(warehouse) == []
+
+
+def test_whoever_may_read_from_now_on_does_and_whoever_may_no_more_does_not(
+    warehouse: RedshiftWarehouse, redshift: StandIn
+) -> None:
+    reads = """select has_schema_privilege('redshift_reader', 'shop', 'usage'),
+        has_schema_privilege('redshift_reader', 'headrace', 'usage'),
+        has_table_privilege('redshift_reader', 'shop.orders', 'select'),
+        has_table_privilege('redshift_reader', 'headrace.freshness', 'select')"""
+    nobody = replace(warehouse, readers=())
+    filled(nobody, shared(), order(1))
+    for readers, may in ((("redshift_reader",), True), ((), False), (("redshift_reader",), True)):
+        with replace(warehouse, readers=readers).loading("customers"):
+            pass
+        assert redshift.asked(reads) == [(may,) * 4]
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -19,7 +19,8 @@ from headrace import warehouse
 from headrace.airflow import connections, feed_file, warehouses
 from headrace.cli import app
 from headrace.declaration import Sharing
-from headrace.errors import SettingsError
+from headrace.errors import SettingsError, WarehouseBusy
+from headrace.warehouses import postgres_platform
 
 Make = Callable[..., Workshop]
 
@@ -121,6 +122,52 @@ def test_a_temporary_one_goes_away_by_itself(office: Office, monkeypatch: pytest
     assert set(feed_file.sharing(office.shop.feed).declaration.warehouses) == {"finance"}, "nothing is loaded any more"
     assert warehouses.remove_ended() == [office.team]
     assert not office.exists(SCHEMA)
+
+
+def test_one_that_was_never_loaded_goes_away_too(office: Office) -> None:
+    told = office.headrace("warehouse", "add", office.team, "--feeds", office.shop.feed.name)
+    assert "nothing is published yet" in told
+    assert office.exists(SCHEMA)
+    assert "removed, with no table" in office.headrace("warehouse", "remove", office.team, "--yes")
+    assert not office.exists(SCHEMA)
+    assert not office.exists(ROLE)
+    # One whose schema was there before keeps it; its role goes.
+    with psycopg.connect(connections.database("headrace_warehouses").url()) as owner:
+        owner.execute(sql.SQL("create schema {}").format(sql.Identifier(office.team)))
+    office.headrace("warehouse", "add", office.team, "--feeds", office.shop.feed.name)
+    office.headrace("warehouse", "remove", office.team, "--yes")
+    assert office.exists(SCHEMA)
+    assert not office.exists(ROLE)
+    with psycopg.connect(connections.database("headrace_warehouses").url()) as owner:
+        owner.execute(sql.SQL("drop schema {}").format(sql.Identifier(office.team)))
+
+
+def test_nobody_gets_a_warehouse_where_another_has_its_tables(office: Office) -> None:
+    feed, folder = office.shop.feed.name, Path(os.environ["HEADRACE_WAREHOUSES"])
+    (folder / "other.json").write_text(json.dumps({"connection": "headrace_warehouses", "schema": office.team}))
+    told = CliRunner().invoke(app, ["warehouse", "add", office.team, "--feeds", feed])
+    assert f"other has the schema {office.team} of the connection headrace_warehouses already" in str(told.exception)
+    (folder / "growth.json").write_text(json.dumps({"connection": "headrace_warehouse_finance"}))
+    told = CliRunner().invoke(app, ["warehouse", "remove", "growth", "--yes"])
+    assert "growth.json: the schema public of the connection headrace_warehouse_finance" in str(told.exception)
+    assert (folder / "growth.json").exists()
+
+
+def test_a_locked_table_is_told_on_the_command_line_with_what_to_do(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres_platform, "LOCK_TIMEOUT", "200ms")
+    feed = office.shop.feed.name
+    office.shop.merge(order("a"))
+    office.headrace("warehouse", "add", office.team, "--feeds", feed)
+    office.shop.merge(order("a", 2))
+    with psycopg.connect(connections.warehouse(office.team).database.url(), application_name="a notebook") as other:
+        other.execute(sql.SQL("lock table {} in share mode").format(sql.Identifier(office.team, feed)))
+        told = CliRunner().invoke(app, ["load", feed, office.team]).exception
+        assert isinstance(told, WarehouseBusy)
+        for words in ("(a notebook), idle in transaction", "when they are typed again", "pg_terminate_backend"):
+            assert words in str(told)
+    assert "1 updated" in office.headrace("load", feed, office.team)
 
 
 def test_what_cannot_be_is_told_before_anything_is_made(office: Office) -> None:

@@ -102,7 +102,7 @@ def test_a_table_made_anew_from_the_archive_is_the_same(workshop: Make, merge: s
     shop.load()
     assert shop.again(anew=True)["read"] == 6 + (merge != "append")
     assert (shop.clean(), shop.quarantine()) == (rows, rejected)
-    assert shop.load().whole
+    assert shop.load().way == "whole"
     assert shop.reconcile().figures.rows == len(rows)
 
 

@@ -93,7 +93,8 @@ def statements(share: Share) -> Iterator[str]:
         unload(unloaded(TABLE, share, looked_for=True), "s3://lake/unloaded/", iam_role="default", kms_key="a-key"),
         redshift_platform.make_turn("public", share.feed),
         redshift_platform.take_turn("public", share.feed),
-        *redshift_platform.grants("public", "cluster_reader"),
+        *redshift_platform.grants("public", "cluster_reader", [share.feed]),
+        *redshift_platform.revocations("public", "cluster_reader", [share.feed], last=True),
     ]
     yield from (each.as_string() for each in made)
 

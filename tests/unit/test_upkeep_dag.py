@@ -25,6 +25,11 @@ def test_it_runs_nightly_and_one_task_per_feed(dag: Any) -> None:
     assert dag.timetable.expression == "30 2 * * *"
 
 
+def test_what_waits_for_a_server_is_ended_some_time(dag: Any) -> None:
+    assert dag.task_dict["keep"].execution_timeout
+    assert dag.task_dict["warehouses"].execution_timeout
+
+
 def test_feeds_are_listed_when_it_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEADRACE_SCHEMAS", str(tmp_path))
     (tmp_path / "orders.avsc").write_text("{}")

@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from headrace import feed as feeds
 from headrace import lint, warehouse, whereabouts
 from headrace.airflow.warehouse_watch import WarehouseWatch
+from headrace.cli import app
 from headrace.errors import FeedError, SettingsError
 from headrace.feed import Feed
 from headrace.share import share
@@ -84,6 +86,37 @@ def test_what_is_wrong_with_a_file_is_told(tmp_path: Path, text: str, told: str)
         warehouse.read(path)
     assert told in str(caught.value)
     assert str(caught.value).startswith("finance.json: ")
+
+
+def test_two_warehouses_never_share_a_schema_of_one_database(tmp_path: Path) -> None:
+    written(tmp_path, "finance")
+    written(tmp_path, "growth", connection="headrace_warehouse_finance", feeds={"orders": {}})
+    written(tmp_path, "audit", connection="headrace_warehouse_finance", schema="audit")
+    found, bad = warehouse.declared(tmp_path)
+    assert (set(found), set(bad)) == ({"audit"}, {"finance", "growth"})
+    for name, other in (("finance", "growth"), ("growth", "finance")):
+        told = rf"^{name}\.json: the schema public of .* headrace_warehouse_finance is that of {other}\.json too"
+        with pytest.raises(SettingsError, match=told):
+            warehouse.named(name, tmp_path)
+
+
+def test_lint_tells_what_is_wrong_with_warehouses_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    schemas, warehouses = tmp_path / "schemas", tmp_path / "warehouses"
+    for name, folder in (("HEADRACE_SCHEMAS", schemas), ("HEADRACE_WAREHOUSES", warehouses)):
+        folder.mkdir()
+        monkeypatch.setenv(name, str(folder))
+    written(warehouses, "finance")
+    written(warehouses, "growth", connection="headrace_warehouse_finance")
+    written(warehouses, "other", kindd="postgres", untill="2026-11-18")
+    done = CliRunner().invoke(app, ["lint", "--json"])
+    found = [(Path(fault["file"]).name, fault["message"][:24]) for fault in json.loads(done.stdout)]
+    assert done.exit_code == 1
+    assert found == [
+        ("finance.json", "the schema public of the"),
+        ("growth.json", "the schema public of the"),
+        ("other.json", "kindd is not an attribut"),
+        ("other.json", "untill is not an attribu"),
+    ]
 
 
 def test_a_feed_goes_to_those_that_name_it_until_their_last_day(tmp_path: Path) -> None:

@@ -114,7 +114,7 @@ def redshift(name: str, declared: "Warehouse") -> "RedshiftWarehouse":
 def _asked(name: str, declared: "Warehouse") -> tuple[str, tuple[str, ...]]:
     """The connection of a warehouse and who reads it, as declared or by default."""
     readers = [layout.reader_role(name)] if declared.readers is None else declared.readers
-    return declared.connection or layout.warehouse_connection(name), tuple(readers)
+    return declared.place(name)[0], tuple(readers)
 
 
 def mask_key() -> "MaskKey":

@@ -23,7 +23,7 @@ from airflow.sdk.exceptions import (
 from headrace import layout
 from headrace.airflow import feed_file, turns
 from headrace.airflow.approval import STOPPED, Approval, given
-from headrace.errors import BranchMoved, HeadraceError, SettingsError, TurnTaken
+from headrace.errors import BranchMoved, HeadraceError, SettingsError, TurnTaken, WarehouseError
 from headrace.feed import Feed
 from headrace.settings import Settings
 
@@ -92,7 +92,7 @@ def compute(path: str) -> Mapping[str, int]:
 def extract(path: str) -> bool:
     """Archive what is new; False, which skips the rest of the run, when every store already has everything."""
     from headrace.airflow import connections
-    from headrace.stages import extract, progress, stream
+    from headrace.stages import extract, stream
 
     settings, feed = Settings(), feed_file.opened(Path(path))
     if window():
@@ -109,14 +109,20 @@ def extract(path: str) -> bool:
             done = extract.extract(feed, lake=lake, kafka=kafka, limits=limits, cluster=cluster)
     log.info("feed %s: archived %d records in %d files", feed.name, done.records, done.files)
     _show_losses(feed, lake)
+    return done.records > 0 or _is_behind(feed, lake)
+
+
+def _is_behind(feed: Feed, lake: "Lake") -> bool:
+    """Whether any store lacks something; where a warehouse cannot be asked, its own load is to tell why."""
+    from headrace.airflow import connections
+    from headrace.stages import progress
+
     try:
         warehouses = [connections.warehouse(name) for name in feed.declaration.warehouses]
-    except SettingsError as error:
+        return progress.is_behind(feed, lake=lake, warehouses=warehouses, mask_key=connections.mask_key())
+    except (SettingsError, WarehouseError) as error:
         log.warning("feed %s: whether a warehouse is behind is not known, so its load is to tell: %s", feed.name, error)
         return True
-    return done.records > 0 or progress.is_behind(
-        feed, lake=lake, warehouses=warehouses, mask_key=connections.mask_key()
-    )
 
 
 def _show_losses(feed: Feed, lake: "Lake") -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace import feed as feeds
 from headrace import warehouse
-from headrace.errors import SettingsError, SparkFailed
+from headrace.errors import SettingsError, SparkFailed, WarehouseError
 from headrace.feed import Feed
 from headrace.settings import Settings
 
@@ -73,5 +73,10 @@ def _recorded(feed: Feed) -> Iterator[int]:
     from headrace.airflow import connections, feed_file
 
     for name in feed_file.sharing(feed).declaration.warehouses:
-        if (snapshot := connections.warehouse(name).holds(feed.name).snapshot) is not None:
-            yield snapshot
+        try:
+            held = connections.warehouse(name).holds(feed.name)
+        except (SettingsError, WarehouseError) as error:
+            log.warning("feed %s: what a warehouse holds is not known, its load is to tell: %s", feed.name, error)
+            continue
+        if held.snapshot is not None:
+            yield held.snapshot

@@ -62,6 +62,12 @@ def declare(name: str, shares: Mapping[str, Sharing], *, until: date | None, con
     )
     if path.exists() and warehouse.read(path) != declared:
         raise SettingsError(f"there is a warehouse {name} already: {path}. Choose another name, or change that file.")
+    others = {other: each for other, each in warehouse.declared(folder)[0].items() if other != name}
+    if clash := [other for other, each in others.items() if each.place(other) == declared.place(name)]:
+        raise SettingsError(
+            f"the warehouse {clash[0]} has the schema {name} of the connection {declared.place(name)[0]} already. "
+            f"Choose another name, or another connection."
+        )
     folder.mkdir(exist_ok=True)
     told = declared.model_dump(mode="json", by_alias=True, exclude_defaults=True)
     # Under a name that is not read, until it is whole.

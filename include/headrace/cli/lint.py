@@ -46,6 +46,8 @@ def lint(  # noqa: PLR0917 - typer calls it by names
 ) -> None:
     """Tell everything that is wrong in feed files: where, which value, and what to do.
 
+    Without files, in those of the schemas folder, and in those that declare warehouses.
+
     Exit code 0: nothing, or warnings only. 1: errors. 2: it could not be checked.
     Example: headrace lint schemas/orders.avsc --against-git origin/main
     """
@@ -54,15 +56,18 @@ def lint(  # noqa: PLR0917 - typer calls it by names
 
     paths = [path for given in files or [Settings().schemas] for path in _feed_files(given)]
     faults = library.lint(paths, warehouses=_warehouses())
+    declared = [] if files else warehouse.files(Settings().warehouses)
+    faults += _warehouse_faults(declared)
     if against_git:
         faults += _since_revision(paths, against_git, level=level)
     if against_registry:
         faults += _since_registered(paths)
-    ordered = sorted(faults, key=lambda fault: (paths.index(Path(fault.file)), fault.line))
+    checked = [*paths, *declared]
+    ordered = sorted(faults, key=lambda fault: (checked.index(Path(fault.file)), fault.line))
     if json_:
         print(json.dumps([asdict(fault) for fault in ordered], ensure_ascii=False, indent=2))
     else:
-        _show(ordered, checked=len(paths))
+        _show(ordered, checked=len(checked))
     if any(strict or fault.severity == "error" for fault in faults):
         sys.exit(1)
 
@@ -77,6 +82,14 @@ def _warehouses() -> set[str] | None:
     """Those that are declared; None where there is no folder of them, as in a repository of feed files alone."""
     folder = Settings().warehouses
     return {path.stem for path in warehouse.files(folder)} if folder.is_dir() else None
+
+
+def _warehouse_faults(paths: Sequence[Path]) -> Iterator[Fault]:
+    """What is wrong with warehouses' files, each by itself and beside the others."""
+    _, bad = warehouse.declared(Settings().warehouses)
+    for path in paths:
+        for told in bad.get(path.stem, "").splitlines():
+            yield Fault(str(path), "", told.removeprefix(f"{path.name}: "), line=1)
 
 
 def _since_revision(paths: Sequence[Path], revision: str, *, level: Level) -> Iterator[Fault]:

@@ -16,6 +16,8 @@ class Load:
     contract: str | None = None
     published: datetime | None = field(default=None, compare=False)
     """When the snapshot was."""
+    admitted: bool = True
+    """Whether those may read the table who are declared to, and nobody else whom we let in."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """A Postgres warehouse: a plain table per feed, changed in transactions that record the snapshot they bring."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -9,12 +9,12 @@ from typing import Any
 import adbc_driver_postgresql.dbapi as adbc
 import psycopg
 import pyarrow as pa
-from psycopg import sql
+from psycopg import Connection, sql
 
 from headrace import scanning
 from headrace.clean import HIDDEN_ROW
 from headrace.database import Database
-from headrace.errors import TableRefused
+from headrace.errors import ServiceAway, SettingsError, TableRefused, WarehouseError
 from headrace.share import Share
 from headrace.warehouses import (
     postgres_faults,
@@ -30,6 +30,8 @@ from headrace.warehouses.load import Counts, Held, Load, Way
 STAGING = "headrace_staging"
 NEW = "headrace_new"
 """What a table is called while it is filled; then it takes its own name."""
+CONNECT_S = 30
+"""How long we wait for a connection, in seconds."""
 ASK_S = 3
 """How long somebody who only wants to know waits for a connection, in seconds."""
 
@@ -50,7 +52,7 @@ class PostgresWarehouse:
         """One transaction over one connection, in which loads of one table take turns: all happens, or nothing."""
         with postgres_faults.told(self, feed):
             self._prepare()
-            with closing(adbc.connect(self.database.url())) as connection:
+            with closing(adbc.connect(self._url())) as connection:
                 session = Loading(self, connection, feed)
                 session.lock()
                 yield session
@@ -59,24 +61,30 @@ class PostgresWarehouse:
     @contextmanager
     def reading(self, feed: str) -> Iterator["Reading"]:
         """One read transaction: every statement in it sees the same moment."""
-        with postgres_faults.told(self, feed), closing(adbc.connect(self.database.url())) as connection:
+        with postgres_faults.told(self, feed), closing(adbc.connect(self._url())) as connection:
             session = Reading(self, connection, feed)
             session.execute(sql.SQL("set transaction isolation level repeatable read"))
+            session.execute(postgres_platform.waiting(postgres_platform.LOCK_TIMEOUT))
             yield session
 
     def holds(self, feed: str) -> Load:
         """What was loaded last; nothing, when the warehouse is new or does not answer: its own task will tell why."""
         try:
-            with psycopg.connect(self.database.url(), connect_timeout=ASK_S) as connection:
-                row = connection.execute(postgres_platform.LOADED.format("%s", "%s"), [self.schema, feed]).fetchone()
-        except (psycopg.OperationalError, psycopg.errors.UndefinedTable):
+            with postgres_faults.told(self, feed), self._asked(connect_timeout=ASK_S) as connection:
+                if not self._is_there(connection, "warehouses"):
+                    return Load()
+                row = connection.execute(postgres_platform.HOLDS, [self.schema, feed]).fetchone()
+        except (ServiceAway, SettingsError, WarehouseError):
             return Load()
-        return Load(*row) if row else Load()
+        if row is None:
+            return Load()
+        snapshot, contract, published, *claim = row
+        return Load(snapshot, contract, published, admitted=tuple(claim) == self._claim)
 
     def open(self) -> None:
         """Make the warehouse's schema and the roles that read it, where they are not there yet."""
         note = sql.Literal(postgres_platform.OURS.format(self.name))
-        with postgres_faults.told(self, "anything"), psycopg.connect(self.database.url()) as connection:
+        with postgres_faults.told(self, "anything"), self._asked() as connection:
             if self._make_schema(connection):
                 connection.execute(sql.SQL("comment on schema {} is {}").format(sql.Identifier(self.schema), note))
             for reader in self.readers:
@@ -89,61 +97,135 @@ class PostgresWarehouse:
 
     def tables(self) -> list[Held]:
         """The tables that are loaded there; raises where it does not answer."""
-        with postgres_faults.told(self, "anything"), psycopg.connect(self.database.url()) as connection:
-            if not connection.execute("select to_regclass('headrace.tables')").fetchone()[0]:  # type: ignore[index]
+        with postgres_faults.told(self, "anything"), self._asked() as connection:
+            if not self._is_there(connection, "tables"):
                 return []
-            return [Held(*row) for row in connection.execute(postgres_platform.TABLES, [self.schema]).fetchall()]
+            if self._is_there(connection, "warehouses"):
+                self._noted(connection)
+            return self._tables(connection)
 
     def remove(self) -> list[str]:
         """Drop what we have loaded there, views on it too, and the schema and roles that were made for it."""
         note = postgres_platform.OURS.format(self.name)
-        gone = [held.table for held in self.tables()]
-        with postgres_faults.told(self, "anything"), psycopg.connect(self.database.url()) as connection:
-            for table in gone:
-                drop = sql.SQL("drop table if exists {} cascade")
-                connection.execute(drop.format(sql.Identifier(self.schema, table)))
-            if gone:
-                for forgotten in ("tables", "history"):
-                    delete = sql.SQL("delete from {} where schema_name = %s")
-                    connection.execute(delete.format(sql.Identifier("headrace", forgotten)), [self.schema])
+        with postgres_faults.told(self, "anything"), self._asked() as connection:
+            connection.execute(postgres_platform.ONE_AT_A_TIME)
+            made = [role for (role,) in connection.execute(postgres_platform.MADE_ROLES, [note]).fetchall()]
+            gone = self._forget(connection, readers=made) if self._is_there(connection, "tables") else []
             if connection.execute(postgres_platform.MADE_SCHEMA, [self.schema, note]).fetchone():
                 connection.execute(sql.SQL("drop schema {} cascade").format(sql.Identifier(self.schema)))
-            for (role,) in connection.execute(postgres_platform.MADE_ROLES, [note]).fetchall():
+            for role in made:
                 names = {"role": sql.Identifier(role), "database": sql.Identifier(self.database.name)}
-                for statement in postgres_platform.UNGRANTED if gone else postgres_platform.UNGRANTED[-1:]:
-                    connection.execute(statement.format(**names))
+                connection.execute(sql.SQL("revoke all on database {database} from {role}").format(**names))
                 connection.execute(sql.SQL("drop role {role}").format(**names))
+        return gone
+
+    def _forget(self, connection: Connection, *, readers: Collection[str]) -> list[str]:
+        """Drop the tables, let in nobody any more, and keep no word of it; the tables that were."""
+        self._make_platform(connection)
+        noted = self._noted(connection)
+        gone = [held.table for held in self._tables(connection)]
+        for table in gone:
+            drop = sql.SQL("drop table if exists {} cascade")
+            connection.execute(drop.format(sql.Identifier(self.schema, table)))
+        self._shut_out(connection, {*noted, *readers})
+        for name in ("tables", "history", "warehouses"):
+            delete = sql.SQL("delete from {} where schema_name = %s")
+            connection.execute(delete.format(sql.Identifier("headrace", name)), [self.schema])
         return gone
 
     def vacuum(self, feed: str) -> None:
         """Have Postgres give up what deleted rows said, as far as nobody still looks at them."""
-        with postgres_faults.told(self, feed), psycopg.connect(self.database.url(), autocommit=True) as connection:
+        with postgres_faults.told(self, feed), psycopg.connect(self._url(), autocommit=True) as connection:
             connection.execute(sql.SQL("set lock_timeout = {}").format(sql.Literal(postgres_platform.LOCK_TIMEOUT)))
             connection.execute(sql.SQL("vacuum {}").format(sql.Identifier(self.schema, feed)))
 
     def note_reconciled(self, feed: str, load: Load) -> None:
         """Note that the table was seen to agree with a snapshot, unless another was loaded meanwhile."""
-        with postgres_faults.told(self, feed), psycopg.connect(self.database.url()) as connection:
+        with postgres_faults.told(self, feed), self._asked() as connection:
             told = {"schema": self.schema, "table": feed, "snapshot": load.snapshot, "contract": load.contract}
             connection.execute(postgres_platform.AGREES, told)
 
-    def _prepare(self) -> None:
-        """Make the schemas and the platform's own tables, and let readers in; two loads may do so at once."""
-        with psycopg.connect(self.database.url()) as connection:
-            connection.execute("select pg_advisory_xact_lock(hashtext('headrace'))")
-            self._make_schema(connection)
-            # Only once: to replace a view waits for everybody who reads it, and that may be for ever.
-            if connection.execute("select to_regclass('headrace.freshness')").fetchone() == (None,):
-                connection.execute(postgres_platform.PLATFORM)
-            for reader in self.readers:
-                role = sql.Identifier(reader)
-                for schema in (self.schema, "headrace"):
-                    connection.execute(postgres_platform.USAGE.format(schema=sql.Identifier(schema), reader=role))
-                connection.execute(postgres_platform.READ.format(reader=role))
+    def _url(self, *, connect_timeout: int = CONNECT_S) -> str:
+        return self.database.url(connect_timeout=connect_timeout)
 
-    def _make_schema(self, connection: psycopg.Connection) -> bool:
+    @contextmanager
+    def _asked(self, *, connect_timeout: int = CONNECT_S) -> Iterator[Connection]:
+        """One transaction, which waits for nobody's lock for long."""
+        with psycopg.connect(self._url(connect_timeout=connect_timeout)) as connection:
+            connection.execute(postgres_platform.waiting(postgres_platform.LOCK_TIMEOUT))
+            yield connection
+
+    @property
+    def _claim(self) -> tuple[str, list[str]]:
+        """What is noted of the schema once it is ours and all who may read are let in."""
+        return self.name, sorted(self.readers)
+
+    @staticmethod
+    def _is_there(connection: Connection, name: str) -> bool:
+        """Whether one of the platform's own tables is there."""
+        return connection.execute("select to_regclass('headrace.' || %s)", [name]).fetchone() != (None,)
+
+    def _tables(self, connection: Connection) -> list[Held]:
+        return [Held(*row) for row in connection.execute(postgres_platform.TABLES, [self.schema]).fetchall()]
+
+    def _prepare(self) -> None:
+        """Make the schemas and the platform's own tables, and let in those who may read; two loads may do so at once.
+
+        What is there already is only looked at: to grant again would wait for whoever grants and does not commit.
+        """
+        with self._asked() as connection:
+            if self._is_prepared(connection):
+                return
+            connection.execute(postgres_platform.ONE_AT_A_TIME)
+            self._make_schema(connection)
+            self._make_platform(connection)
+            connection.execute(postgres_platform.CLAIM, [self.schema, self.name])
+            noted = self._noted(connection)
+            # Noted first: a load that has granted by what it read there ends before its table is looked for here.
+            connection.execute(postgres_platform.ADMITTED, [sorted(self.readers), self.schema])
+            for statement in self._lacking(connection):
+                connection.execute(sql.SQL(statement))
+            self._shut_out(connection, set(noted) - set(self.readers))
+
+    def _make_platform(self, connection: Connection) -> None:
+        # Only once: to replace a view waits for everybody who reads it.
+        if not self._is_there(connection, "warehouses"):
+            connection.execute(postgres_platform.PLATFORM)
+
+    def _is_prepared(self, connection: Connection) -> bool:
+        if not self._is_there(connection, "warehouses") or not self._has_schema(connection):
+            return False
+        row = connection.execute(postgres_platform.CLAIMED, [self.schema]).fetchone()
+        return row == self._claim and not self._lacking(connection)
+
+    def _noted(self, connection: Connection) -> list[str]:
+        """The roles that were let in; raises where the schema is another warehouse's."""
+        owner, readers = connection.execute(postgres_platform.CLAIMED, [self.schema]).fetchone() or (self.name, [])
+        if owner != self.name:
+            raise SettingsError(
+                f"The warehouse {self.name}: schema {self.schema} of {self.database.name} at {self.database.host} "
+                f"holds the tables of the warehouse {owner}. Nothing was changed. Give {self.name} a schema of its "
+                f"own, or delete its file. If {owner} was only renamed, change the name in headrace.warehouses there."
+            )
+        return list(readers)
+
+    def _lacking(self, connection: Connection) -> list[str]:
+        """What grants those who may read what they cannot read yet."""
+        told = {"schema": self.schema, "readers": list(self.readers)}
+        return [statement for (statement,) in connection.execute(postgres_platform.LACKING, told).fetchall()]
+
+    def _shut_out(self, connection: Connection, roles: Collection[str]) -> None:
+        """Take from roles what they were granted to read here; what other warehouses let them read stays."""
+        told = {"schema": self.schema, "roles": list(roles)}
+        for (statement,) in connection.execute(postgres_platform.GRANTED, told).fetchall():
+            connection.execute(sql.SQL(statement))
+
+    def _has_schema(self, connection: Connection) -> bool:
+        return connection.execute("select 1 from pg_namespace where nspname = %s", [self.schema]).fetchone() is not None
+
+    def _make_schema(self, connection: Connection) -> bool:
         """Make the warehouse's schema; False when it is there."""
-        if connection.execute("select 1 from pg_namespace where nspname = %s", [self.schema]).fetchone():
+        if self._has_schema(connection):
             return False
         connection.execute(sql.SQL("create schema {}").format(sql.Identifier(self.schema)))
         return True
@@ -174,9 +256,9 @@ class Session:
             found: pa.Table = cursor.fetch_arrow_table()
             return found
 
-    def loaded(self, *, suffix: sql.SQL = sql.SQL("")) -> Load:
+    def loaded(self) -> Load:
         """What was loaded last."""
-        found = self.query(sql.SQL(postgres_platform.LOADED.format("$1", "$2")) + suffix, self._id)
+        found = self.query(sql.SQL(postgres_platform.LOADED), self._id)
         return Load(*(found.column(place)[0].as_py() for place in range(3))) if found.num_rows else Load()
 
     def _copy(
@@ -227,10 +309,10 @@ class Loading(Session):
     """A change of the table, recorded in the transaction that makes it."""
 
     def lock(self) -> None:
-        """Wait for the turn to load this table; for anybody else's lock only for a while."""
-        self.execute(sql.SQL(postgres_platform.BEGIN), self._id)
-        self.loaded(suffix=sql.SQL(" for update"))
-        self.execute(sql.SQL("set local lock_timeout = {}").format(sql.Literal(postgres_platform.LOCK_TIMEOUT)))
+        """Wait for the turn to load this table, as long as a load may take; for other locks only for a while."""
+        self.execute(postgres_platform.waiting(postgres_platform.TURN_TIMEOUT))
+        self.execute(sql.SQL(postgres_platform.TURN), self._id)
+        self.execute(postgres_platform.waiting(postgres_platform.LOCK_TIMEOUT))
 
     def standing(self) -> Standing | None:
         """The table as it is; None when there is none."""
@@ -297,7 +379,7 @@ class Loading(Session):
     def _describe(self, share: Share) -> None:
         for statement in postgres_table.descriptions(self.table, share):
             self.execute(statement)
-        for reader in self.warehouse.readers:
+        for reader in self.query(sql.SQL(postgres_platform.NOT_READING), self._id).column(0).to_pylist():
             self.execute(sql.SQL("grant select on {} to {}").format(self.table, sql.Identifier(reader)))
         self._index(share)
 

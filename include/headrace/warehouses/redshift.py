@@ -140,11 +140,30 @@ class RedshiftWarehouse:
             lambda connection: bool(_rows(connection, redshift_platform.THERE, ["headrace", turn])),
             [redshift_platform.make_turn(self.schema, feed)],
         )
-        for reader in self.readers:
-            self._make(partial(self._reads, reader), redshift_platform.grants(self.schema, reader))
+        self._admit()
 
-    def _reads(self, reader: str, connection: Connection) -> bool:
-        return (reader,) in [tuple(row) for row in _rows(connection, redshift_platform.READERS, [self.schema])]
+    def _admit(self) -> None:
+        """Let those read who are declared to, and nobody else whom we have let in."""
+        with closing(self.connect()) as connection:
+            noted = self._noted(connection)
+            tables = [row[0] for row in _rows(connection, redshift_platform.TABLES, [self.schema])]
+            elsewhere = {row[0] for row in _rows(connection, redshift_platform.READERS_ELSEWHERE, [self.schema])}
+        for reader in sorted(set(self.readers) - noted):
+            grants = redshift_platform.grants(self.schema, reader, tables)
+            self._make(partial(self._lets_in, reader), grants)
+        for reader in sorted(noted - set(self.readers)):
+            last = reader not in elsewhere
+            revoked = redshift_platform.revocations(self.schema, reader, tables, last=last)
+            self._make(partial(self._keeps_out, reader), revoked)
+
+    def _noted(self, connection: Connection) -> set[str]:
+        return {row[0] for row in _rows(connection, redshift_platform.READERS, [self.schema])}
+
+    def _lets_in(self, reader: str, connection: Connection) -> bool:
+        return reader in self._noted(connection)
+
+    def _keeps_out(self, reader: str, connection: Connection) -> bool:
+        return reader not in self._noted(connection)
 
     def _make(self, there: Callable[[Connection], bool], statements: Sequence[sql.Composable]) -> None:
         """Make what is not there; another load may do so at the same time, and has then made it for us."""

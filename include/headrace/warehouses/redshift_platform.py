@@ -6,6 +6,7 @@ an empty one whose lock is the turn to load it, since Redshift locks tables and 
 """
 
 import hashlib
+from collections.abc import Sequence
 
 from psycopg import sql
 
@@ -105,12 +106,17 @@ where schema_name = %s order by table_name
 """
 
 READERS = "select reader from headrace.readers where schema_name = %s"
+READERS_ELSEWHERE = "select reader from headrace.readers where schema_name <> %s"
 
 FORGET = (
     "delete from headrace.readers where schema_name = %s",
     "delete from headrace.loads where schema_name = %s",
     "delete from headrace.reconciliations where schema_name = %s",
 )
+
+
+OWN = [sql.Identifier("headrace", view) for view in ("tables", "history", "freshness")]
+"""What everybody may read who may read any table."""
 
 
 def turn(schema: str, feed: str) -> sql.Identifier:
@@ -131,14 +137,31 @@ def take_turn(schema: str, feed: str) -> sql.Composed:
     return sql.SQL("lock table {}").format(turn(schema, feed))
 
 
-def grants(schema: str, reader: str) -> tuple[sql.Composed, ...]:
+def grants(schema: str, reader: str, tables: Sequence[str]) -> tuple[sql.Composed, ...]:
     """What lets a role in; noted, since whoever grants keeps others from doing so until its transaction ends."""
     role = sql.Identifier(reader)
     usage, select = sql.SQL("grant usage on schema {} to role {}"), sql.SQL("grant select on {} to role {}")
     return (
         *(usage.format(sql.Identifier(each), role) for each in (schema, "headrace")),
-        *(select.format(sql.Identifier("headrace", view), role) for view in ("tables", "history", "freshness")),
+        *(select.format(each, role) for each in (*_loaded(schema, tables), *OWN)),
         sql.SQL("insert into headrace.readers (schema_name, reader) values ({}, {})").format(
             literal(schema), literal(reader)
         ),
     )
+
+
+def revocations(schema: str, reader: str, tables: Sequence[str], *, last: bool) -> tuple[sql.Composed, ...]:
+    """What shuts a role out again; what every schema's readers may see, where this was the last one that let it in."""
+    role = sql.Identifier(reader)
+    usage, select = sql.SQL("revoke usage on schema {} from role {}"), sql.SQL("revoke select on {} from role {}")
+    return (
+        *(usage.format(sql.Identifier(each), role) for each in ((schema, "headrace") if last else (schema,))),
+        *(select.format(each, role) for each in (*_loaded(schema, tables), *(OWN if last else ()))),
+        sql.SQL("delete from headrace.readers where schema_name = {} and reader = {}").format(
+            literal(schema), literal(reader)
+        ),
+    )
+
+
+def _loaded(schema: str, tables: Sequence[str]) -> list[sql.Identifier]:
+    return [sql.Identifier(schema, table) for table in tables]
