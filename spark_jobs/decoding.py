@@ -17,7 +17,7 @@ from headrace.quarantine import Reason
 from headrace.stages.transform import TransformPlan, spark_type
 from spark_jobs import avro_rows, json_rows
 from spark_jobs.conditions import any_of
-from spark_jobs.fitness import unfit
+from spark_jobs.fitness import has_long_key, unfit
 from spark_jobs.framing import framed, known
 from spark_jobs.json_rows import Shape, narrowed, rows
 from spark_jobs.projection import lost, projected
@@ -196,7 +196,10 @@ def reason(plan: TransformPlan, types: Types) -> Column:
     tombstone = F.col("value").isNull()
     refused = F.lit(Reason.TOMBSTONE.value if plan.merge == "append" else None)
     keyless = any_of(F.col("row")[name].isNull() for name in plan.key)
-    unfit_row = any_of(unfit(F.col("row")[name], type_) for name, type_ in types.items())
+    row = F.col("row")
+    unfit_row = any_of(unfit(row[name], type_) for name, type_ in types.items()) | has_long_key(
+        row, types, key=plan.key
+    )
     return (
         F.when(F.col("forged"), F.lit(Reason.FORGED.value))
         .when(tombstone & keyless, F.lit(Reason.KEYLESS.value))

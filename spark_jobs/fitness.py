@@ -1,6 +1,9 @@
 """Fitness: whether a row holds a value that some store refuses; one such row would stop every load."""
 
+from collections.abc import Iterable, Mapping
+
 from pyiceberg.types import (
+    BinaryType,
     DateType,
     FixedType,
     IcebergType,
@@ -25,6 +28,9 @@ TIME = r"^([01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{6}$"
 DAYS = (-719_162, 2_932_896)
 MICROS = (-62_135_596_800_000_000, 253_402_300_799_999_999)
 
+LONGEST_KEY = 2_500
+"""How many bytes the texts and bytes of a key may have together: an index of Postgres takes some 2,700 in a row."""
+
 
 def unfit(value: Column, type_: IcebergType) -> Column:
     """Whether a value, or one inside it, is refused somewhere."""
@@ -48,6 +54,14 @@ def unfit(value: Column, type_: IcebergType) -> Column:
         case TimestampType() | TimestamptzType():
             return _known(~F.unix_micros(value.cast("timestamp")).between(*MICROS))
     return F.lit(False)
+
+
+def has_long_key(row: Column, types: Mapping[str, IcebergType], *, key: Iterable[str]) -> Column:
+    """Whether a row's key is longer than a warehouse's primary key may be."""
+    lengths = [
+        F.octet_length(row[name]) for name in key if isinstance(types[name], StringType | BinaryType | FixedType)
+    ]
+    return sum((F.coalesce(each, F.lit(0)) for each in lengths), F.lit(0)) > LONGEST_KEY
 
 
 def _exists(values: Column, type_: IcebergType) -> Column:

@@ -44,7 +44,7 @@ FORMS = {
     "revoke select": rf"revoke select on {TABLE} from role {NAME}",
     # r_LOCK, r_SET, r_RESET
     "lock": rf"lock table {TABLE}",
-    "set": r"set statement_timeout to \d+",
+    "set": r"set (?:statement_timeout to \d+|enable_case_sensitive_identifier to true)",
     "reset": r"reset statement_timeout",
     # r_COPY, with only what copy-usage_notes-copy-from-columnar allows: no REGION, no MAXERROR
     "copy": rf"copy {TABLE} from 's3://[^']+' {ROLE} format as parquet manifest",

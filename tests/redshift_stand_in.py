@@ -27,14 +27,17 @@ NAMESAKES = (
     "create domain super as jsonb",
     "create function json_parse(text) returns super language sql immutable as 'select $1::jsonb::super'",
     # As Redshift documents it, of a null too; and without blanks, so that nothing rests on how JSON is spaced.
-    r"""create function json_serialize(super) returns text language sql immutable
+    r"""create function "json_serialize"(super) returns text language sql immutable
     as $$ select coalesce(replace(replace($1::jsonb::text, '": ', '":'), '", "', '","'), 'null') $$""",
     "create function getdate() returns timestamp language sql stable as 'select now()::timestamp'",
 )
 OF_REDSHIFT_ALONE = (
     (re.compile(r" diststyle (?:auto|key distkey \([^)]*\))(?: sortkey \([^)]*\))?"), ""),
     (re.compile(r"\b(to|from) role\b"), r"\1"),
+    (re.compile(r"\bjson_serialize\("), '"json_serialize"('),  # Postgres 17 and later have one of their own
 )
+CASE = "set enable_case_sensitive_identifier to true"
+NAME_OR_TEXT = re.compile(rf"""{TEXT}|"(?:[^"]|"")+\"""")
 VARBYTE = re.compile(r"\bvarbyte\((\d+)\)")
 
 
@@ -49,7 +52,7 @@ class StandIn:
     before: Callable[[str], None] = lambda statement: None
     """Is told each statement first: a test may have it fail there."""
 
-    def connect(self) -> "Connection":
+    def connect(self, *, within: int | None = None) -> "Connection":
         connection = psycopg.connect(self.url, autocommit=False)
         connection.isolation_level = IsolationLevel.SERIALIZABLE
         return Connection(self, connection)
@@ -81,6 +84,8 @@ class Connection:
 
     stand_in: StandIn
     real: psycopg.Connection[Any]
+    keeps_case: bool = False
+    """Whether capitals in names are kept, as this session has asked for."""
 
     def cursor(self) -> "Cursor":
         return Cursor(self, self.real.cursor())
@@ -106,8 +111,10 @@ class Cursor:
         self.connection.stand_in.said.append(statement)
         self.connection.stand_in.before(statement)
         with _as_redshift():
-            if kind == "copy":
-                self._copy(statement)
+            if statement == CASE:
+                self.connection.keeps_case = True
+            elif kind == "copy":
+                self._copy(self._folded(statement))
             elif kind == "unload":
                 self._unload(statement)
             else:
@@ -123,7 +130,14 @@ class Cursor:
     def close(self) -> None:
         self.real.close()
 
+    def _folded(self, statement: str) -> str:
+        """Quoted names in small letters, as Redshift takes them where it was not told otherwise."""
+        if self.connection.keeps_case:
+            return statement
+        return NAME_OR_TEXT.sub(lambda found: found[0].lower() if found[0][0] == '"' else found[0], statement)
+
     def _for_postgres(self, statement: str) -> str:
+        statement = self._folded(statement)
         for pattern, instead in OF_REDSHIFT_ALONE:
             statement = pattern.sub(instead, statement)
         for length in set(VARBYTE.findall(statement)):

@@ -16,6 +16,8 @@ from headrace.fixed import way_out
 from headrace.registry.compatibility import Level
 from headrace.registry.schema import Incompatibility, Parsed
 from headrace.share import share
+from headrace.warehouses import postgres_table
+from headrace.warehouses.changes import Standing
 from headrace.warehouses.postgres_types import column_type
 
 REASON = re.compile(
@@ -98,7 +100,7 @@ def _drained_faults(feed: Feed, earlier: Earlier) -> Iterator[Fault]:
 
 
 def warehouse_faults(feed: Feed, earlier: Earlier) -> Iterator[Fault]:
-    """Columns of another type than a warehouse's table has: a load adds columns, and changes none."""
+    """Columns whose values would be lost in their new type: a load refuses that."""
     declared, before = feed.declaration.warehouses, earlier.feed.declaration.warehouses
     try:
         shares = {name: (share(earlier.feed, name), share(feed, name)) for name in declared if name in before}
@@ -106,14 +108,11 @@ def warehouse_faults(feed: Feed, earlier: Earlier) -> Iterator[Fault]:
         # The field that can be no column is told as such; there is nothing to compare.
         return
     for name, (old, new) in shares.items():
-        then, now = ({each: column_type(type_) for each, type_ in one.types.items()} for one in (old, new))
-        for column in now:
-            if column in then and then[column] != now[column]:
-                message = f'has "{column}" as {then[column]} since {earlier.origin}, and it is {now[column]} now.'
-                fix = (
-                    "A load changes no column: change it there first, or drop it there and the next load adds it anew."
-                )
-                yield Fault("", f"{feed.attribute}.warehouses.{name}", message, fix, column, severity="warning")
+        then = {each: column_type(type_) for each, type_ in old.types.items()}
+        for column, was, is_ in postgres_table.changes(Standing(then, old.key, old.masks), new).lossy:
+            message = f'has "{column}" as {was} since {earlier.origin}, and it is {is_} now: a load refuses that.'
+            fix = f"To make the table anew, in the new type: headrace load {feed.name} {name} --anew"
+            yield Fault("", f"{feed.attribute}.warehouses.{name}", message, fix, column, severity="warning")
 
 
 def schema_faults(feed: Feed, new: Parsed, *, old: Parsed, origin: str, level: Level) -> list[Fault]:

@@ -15,6 +15,7 @@ from headrace.fault import Fault, nearest, show
 from headrace.feed import Feed
 from headrace.registry.languages import LANGUAGES
 from headrace.registry.schema import InvalidSchema, Parsed
+from headrace.share import name_faults, share
 
 PLACED = re.compile(r"#?(?P<path>/\S*?):? (?P<message>.*)", re.DOTALL)
 """How a schema's parser says where it stopped."""
@@ -85,7 +86,7 @@ def _column_faults(feed: Feed, *, whole: bool) -> list[Fault]:
         found = columns(feed)
     except FeedError as error:
         return [_column_fault(fault, feed) for fault in error.faults]
-    return list(_kind_faults(feed, found)) if whole else []
+    return [*_kind_faults(feed, found), *_flattening_faults(feed)] if whole else []
 
 
 def _column_fault(fault: Fault, feed: Feed) -> Fault:
@@ -105,3 +106,20 @@ def _kind_faults(feed: Feed, found: Sequence[Column]) -> Iterator[Fault]:
     for fault in rules.faults(feed.declaration, known):
         if fault not in before:
             yield replace(fault, path=f"{feed.attribute}.{fault.path}")
+
+
+def _flattening_faults(feed: Feed) -> Iterator[Fault]:
+    """What the rules cannot know of flattened records, since it takes their members."""
+    fields = {field.name for field in feed.fields}
+    for warehouse, declared in feed.declaration.warehouses.items():
+        if not declared.flatten:
+            continue
+        shared = share(feed, warehouse)
+        yield from (replace(fault, file="") for fault in name_faults(feed, shared))
+        named = {name: "index" for index in declared.index for name in index}
+        named |= {declared.distribute: "distribute"} if declared.distribute else {}
+        for name, attribute in named.items():
+            if name not in fields and name not in shared.names:
+                path = f"{feed.attribute}.warehouses.{warehouse}.{attribute}"
+                message = f'names "{name}", which is no column there.'
+                yield Fault("", path, message, nearest(name, shared.names), name)

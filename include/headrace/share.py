@@ -16,9 +16,12 @@ from headrace.arrow import travel_type, travelling
 from headrace.clean import HIDDEN_ROW, TEXTS, shown
 from headrace.columns import Column, JsonText, TimeText, Whole, columns
 from headrace.declaration import Mask, Sharing
+from headrace.fault import Fault
 from headrace.feed import Feed
 from headrace.masks import MaskKey
 
+LONGEST_NAME = 63
+"""How many bytes of a column's name Postgres keeps; it cuts off the rest without a word."""
 EVERY_ROW = "true"
 VISIBLE = f"{HIDDEN_ROW} = false"
 TEXT_TYPES: Mapping[str, IcebergType] = {"json": JsonText(), "time": TimeText()}
@@ -32,6 +35,8 @@ class SharedColumn(Column):
 
     path: tuple[str, ...] = ()
     """Where its values lie: the clean table's column, and the members inside it; empty where it is not there yet."""
+    former: tuple[str, ...] = ()
+    """The names that the clean table's column had in earlier versions."""
 
 
 @dataclass(frozen=True)
@@ -104,17 +109,42 @@ def share(feed: Feed, warehouse: str, *, retired: Sequence[Column] = ()) -> Shar
     )
 
 
-def _flattened(column: Column, *, into: bool, path: tuple[str, ...] = ()) -> Iterator[SharedColumn]:
+def _flattened(column: Column, *, into: bool) -> Iterator[SharedColumn]:
     """A column, or one for each member of it, however deep it lies; lists and maps stay whole."""
-    path = path or (column.name,)
-    if not into or not isinstance(column.type, StructType) or isinstance(column.type, Whole):
-        yield SharedColumn(**vars(column), path=path)
+    whole = SharedColumn(**vars(column), path=(column.name,), former=column.aliases)
+    yield from _members(whole) if into else [whole]
+
+
+def _members(column: SharedColumn) -> Iterator[SharedColumn]:
+    if not isinstance(column.type, StructType) or isinstance(column.type, Whole):
+        yield column
         return
     for member in column.type.fields:
-        named = Column(
-            f"{column.name}_{member.name}", member.field_type, required=False, doc=member.doc, pii=column.pii
+        names = [f"{each}_{member.name}" for each in (column.name, *column.aliases)]
+        yield from _members(
+            replace(
+                column,
+                name=names[0],
+                type=member.field_type,
+                required=False,
+                doc=member.doc,
+                aliases=tuple(names[1:]),
+                path=(*column.path, member.name),
+            )
         )
-        yield from _flattened(named, into=True, path=(*path, member.name))
+
+
+def name_faults(feed: Feed, share: Share) -> Iterator[Fault]:
+    """Why the names that flattening makes are none that a table can have."""
+    path, seen = f"{feed.attribute}.warehouses.{share.warehouse}.flatten", set[str]()
+    for name in share.names:
+        if name.lower() in seen:
+            message = f'makes the column "{name}", which is there already.'
+            yield Fault(feed.file, path, message, "Rename the one or the other, or do not flatten the record.", name)
+        if (length := len(name.encode())) > LONGEST_NAME:
+            message = f'makes the column "{name}" of {length} bytes, and Postgres takes names of {LONGEST_NAME}.'
+            yield Fault(feed.file, path, message, "Do not flatten the record.", name)
+        seen.add(name.lower())
 
 
 def _indexes(feed: Feed, declared: Sharing) -> Iterator[tuple[str, ...]]:
@@ -188,7 +218,7 @@ def _as_known(share: Share, there: Collection[str]) -> Share:
     """
 
     def known(column: SharedColumn) -> SharedColumn:
-        name = next((name for name in (column.path[0], *column.aliases) if name in there), None)
+        name = next((name for name in (column.path[0], *column.former) if name in there), None)
         return replace(column, path=(name, *column.path[1:]) if name else ())
 
     return replace(share, columns=tuple(map(known, share.columns)))

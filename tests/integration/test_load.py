@@ -17,12 +17,14 @@ from airflow.sdk.exceptions import AirflowFailException
 from forwarder import HOST, Forwarder
 from psycopg import sql
 from run_context import run_context
+from typer.testing import CliRunner
 from workshop import ORDER, ORDER_FIELDS, Record, Workshop
 
 from headrace import layout
 from headrace.airflow import connections, tasks, upkeep
+from headrace.cli import app
 from headrace.declaration import Sharing
-from headrace.errors import HeadraceError, ReconcileError, ServiceAway
+from headrace.errors import FeedError, HeadraceError, ReconcileError, ServiceAway, TableRefused
 from headrace.stages import load, progress
 from headrace.warehouses.postgres import PostgresWarehouse
 
@@ -113,6 +115,104 @@ def test_a_column_that_is_no_longer_shared_is_emptied(workshop: Make) -> None:
     without = replace(shop, feed=replace(shop.feed, declaration=declared))
     without.load()
     assert column(shop, "email") == {"a": None}
+
+
+def place(name: str, *more: Any, **said: Any) -> dict[str, Any]:
+    geo = {"type": "record", "name": "Geo", "fields": [{"name": "lat", "type": "double"}]}
+    inner = [
+        {"name": "city", "type": ["null", "string"], "default": None},
+        {"name": "geo", "type": ["null", geo], "default": None},
+        {"name": "lines", "type": {"type": "array", "items": "string"}, "default": []},
+        *more,
+    ]
+    record = {"type": "record", "name": "Place", "fields": inner}
+    return {"name": name, "type": ["null", record], "default": None, **said}
+
+
+def test_a_flattened_record_is_loaded_changed_renamed_and_proven(workshop: Make) -> None:
+    sharing = {"flatten": ["address"], "index": [["address_city"]]}
+    shop = workshop({**ORDER, "warehouses": {"finance": sharing}}, fields=[*ORDER_FIELDS, place("address")])
+
+    def at(id_: str, revision: int, **address: Any) -> Record:
+        return Record({**order(id_, revision).value, "address": address or None}, key=id_)  # type: ignore[dict-item]
+
+    shop.merge(at("a", 1, city="Bonn", geo={"lat": 50.7}, lines=["x", "ü"]), at("b", 1), at("c", 1, city=""))
+    shop.load()
+    assert column(shop, "address_city") == {"a": "Bonn", "b": None, "c": ""}
+    assert column(shop, "address_geo_lat") == {"a": 50.7, "b": None, "c": None}
+    assert column(shop, "address_lines") == {"a": ["x", "ü"], "b": None, "c": []}
+    assert shop.reconcile().figures.rows == 3
+    shop.merge(at("a", 2, city="Köln", geo={"lat": 50.9}), at("d", 1, city="Bonn"), Record(None, key="b"))
+    assert shop.load().whole is False
+    assert column(shop, "address_city") == {"a": "Köln", "c": "", "d": "Bonn"}
+    assert shop.reconcile().figures.rows == 3
+    change(shop, "update {} set address_geo_lat = -address_geo_lat where id = 'a'")
+    with pytest.raises(ReconcileError, match="altered 1: a; in columns address_geo_lat"):
+        shop.reconcile()
+    change(shop, "update {} set address_geo_lat = -address_geo_lat where id = 'a'")
+    more = {"name": "zip", "type": ["null", "string"], "default": None}
+    declared = {**shop.feed.schema["feed"], "warehouses": {"finance": {"flatten": ["home"], "index": [["home_city"]]}}}
+    redeclared = replace(shop, feed=replace(shop.feed, schema={**shop.feed.schema, "feed": declared}))
+    renamed = redeclared.changed(*ORDER_FIELDS, place("home", more, aliases=["address"]))
+    renamed.merge(Record({**order("d", 2).value, "home": {"city": "Bonn", "zip": "53111"}}, key="d"))  # type: ignore[dict-item]
+    renamed.load()
+    assert column(shop, "home_city") == {"a": "Köln", "c": "", "d": "Bonn"}
+    assert column(shop, "home_zip") == {"a": None, "c": None, "d": "53111"}
+    assert renamed.reconcile().figures.rows == 3
+    with pytest.raises(psycopg.errors.UndefinedColumn):
+        column(shop, "address_city")
+
+
+def test_a_flattened_record_that_makes_a_column_twice_is_refused(workshop: Make) -> None:
+    fields = [*ORDER_FIELDS, place("address"), {"name": "address_city", "type": "string"}]
+    shop = workshop({**ORDER, "warehouses": {"finance": {"flatten": ["address"]}}}, fields=fields)
+    shop.merge(Record({**order("a", 1).value, "address": None, "address_city": "Bonn"}, key="a"))  # type: ignore[dict-item]
+    with pytest.raises(FeedError, match='flatten makes the column "address_city", which is there already'):
+        shop.load()
+
+
+def test_a_lossy_change_is_refused_and_done_by_the_command_that_the_error_names(
+    workshop: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = workshop({**ORDER, "warehouses": {"finance": {"keep": ["email"]}}})
+    shop.merge(order("a", 1, "1.50", "a@example.org"), order("b", 1, "2.00"))
+    shop.load()
+    view, table = sql.Identifier(f"{shop.feed.name}_seen"), sql.Identifier(shop.feed.name)
+    with database() as connection:
+        connection.execute(sql.SQL("create view {} as select id, email, created_at from {}").format(view, table))
+        connection.execute(sql.SQL("alter table {} alter column price type numeric(30, 2)").format(table))
+    shop = shop.redeclared(warehouses={"finance": {"keep": ["email"], "drop": ["created_at"]}})
+    with pytest.raises(TableRefused, match=r"price is numeric\(30, 2\) and would be numeric\(12, 2\)") as caught:
+        shop.load()
+    assert column(shop, "price") == {"a": Decimal("1.50"), "b": Decimal("2.00")}
+    (tmp_path / shop.feed.file).write_text(json.dumps(shop.feed.schema))
+    monkeypatch.setenv("HEADRACE_SCHEMAS", str(tmp_path))
+    command = str(caught.value).partition("headrace ")[2].split()
+    assert command == ["load", shop.feed.name, "finance", "--anew"]
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 0, done.output
+    assert done.stdout.strip() == f"finance.{shop.feed.name}: loaded anew: 2 inserted, 0 updated, 0 deleted"
+    assert column(shop, "price") == {"a": Decimal("1.50"), "b": Decimal("2.00")}
+    with database() as connection:
+        seen = connection.execute(sql.SQL("select * from {} order by id").format(view)).fetchall()
+    assert seen == [("a", "a@example.org", None), ("b", None, None)], "created_at does not go there any more"
+    shop.reconcile()
+
+
+def test_another_key_makes_the_table_anew_under_the_views_on_it(workshop: Make) -> None:
+    shop = workshop()
+    shop.merge(order("a", 1, email="a@example.org"), order("b", 1))
+    shop.load()
+    view, table = sql.Identifier(f"{shop.feed.name}_mails"), sql.Identifier(shop.feed.name)
+    with database() as connection:
+        connection.execute(sql.SQL("create view {} as select id, email from {}").format(view, table))
+    shop = shop.redeclared(key=["id", "status"], warehouses={"finance": {}})
+    shop.again(anew=True)
+    assert shop.load().way == "anew"
+    with database() as connection:
+        mails = connection.execute(sql.SQL("select * from {} order by id").format(view)).fetchall()
+    assert mails == [("a", None), ("b", None)]
+    shop.reconcile()
 
 
 def test_another_mask_key_compares_every_row_again(workshop: Make) -> None:

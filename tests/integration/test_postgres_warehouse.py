@@ -171,6 +171,9 @@ VIEWS = (
     "create unique index kept_price on {schema}.kept (price)",
     "comment on view {schema}.cheap is 'Not much.'",
     "grant select on {schema}.cheap to finance_reader with grant option",
+    "comment on column {schema}.cheap.price is 'In \"euros\".'",
+    "grant update (price, id) on {schema}.cheap to finance_reader",
+    "grant select (price) on {schema}.cheapest to public",
 )
 
 
@@ -189,11 +192,69 @@ def test_views_that_analysts_made_live_on_whatever_happens_to_the_table(desk: De
 
 
 STATE = """
-select c.relname, c.relkind, c.reloptions, obj_description(c.oid), c.relacl::text, pg_get_userbyid(c.relowner)
+select c.relname, c.relkind, c.reloptions, obj_description(c.oid), c.relacl::text, pg_get_userbyid(c.relowner),
+    array(select row(a.attname, col_description(c.oid, a.attnum), a.attacl)::text
+        from pg_attribute a where a.attrelid = c.oid and a.attnum > 0 order by a.attnum)
 from pg_class c where c.relnamespace = '{schema}'::regnamespace
     and c.relname in ('cheap', 'cheapest', 'kept', 'kept_price')
 order by 1
 """
+
+
+def test_a_table_made_anew_keeps_what_views_show_of_it_though_the_feed_has_it_no_more(desk: Desk) -> None:
+    desk.fill(shared(), order(1, note="a"))
+    desk.do(
+        "create view {schema}.noted as select id, note from {schema}.orders",
+        "create view {schema}.counted as select count(*) as rows from {schema}.orders",
+    )
+    dropped = shared(FIELDS[:2], key=["id", "price"])
+    desk.fill(dropped, {"id": 1, "price": Decimal("1.00")})
+    assert desk.rows(table="noted") == [(1, None)]
+    assert desk.rows(table="counted") == [(1,)]
+    desk.load(dropped, {"id": 2, "price": Decimal("1.00")})
+    desk.do("drop view {schema}.noted")
+    desk.fill(dropped, {"id": 2, "price": Decimal("1.00")})
+    assert desk.rows() == [(2, Decimal("1.00"))], "a column that nobody shows is gone"
+
+
+def test_a_table_made_anew_has_views_follow_a_renamed_column(desk: Desk) -> None:
+    desk.fill(shared(), order(1, note="a"))
+    desk.do("create view {schema}.noted as select id, note from {schema}.orders")
+    renamed = shared([*FIELDS[:2], {"name": "remark", "type": ["null", "string"], "aliases": ["note"]}])
+    desk.fill(renamed, {"id": 1, "price": Decimal("1.00"), "remark": "b"})
+    assert desk.rows(table="noted") == [(1, "b")]
+    assert desk.rows() == [(1, Decimal("1.00"), "b")]
+
+
+def test_a_view_that_does_not_stand_on_the_new_table_is_named_and_nothing_is_changed(desk: Desk) -> None:
+    desk.fill(shared(), order(1))
+    desk.do("create view {schema}.total as select sum(price) from {schema}.orders")
+    texts = shared([FIELDS[0], {"name": "price", "type": "string"}, FIELDS[2]])
+    with pytest.raises(TableRefused, match=rf"the view {desk.warehouse.schema}\.total does not stand .*42883.*Drop it"):
+        desk.fill(texts, {"id": 1, "price": "one"})
+    assert desk.rows(table="total") == [(Decimal("1.00"),)]
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        "create rule own as on delete to {schema}.cheap do instead nothing",
+        "create trigger own instead of update on {schema}.cheap for each row execute function {schema}.nothing()",
+        "alter view {schema}.cheap alter column price set default 1",
+    ],
+)
+@pytest.mark.parametrize("anew", [False, True])
+def test_what_a_view_has_of_its_own_is_never_lost_silently(desk: Desk, own: str, anew: bool) -> None:
+    desk.fill(shared(), order(1))
+    desk.do(
+        "create function {schema}.nothing() returns trigger language plpgsql as 'begin return null; end'",
+        "create view {schema}.cheap as select id, price from {schema}.orders",
+        own,
+    )
+    wider = shared([{**FIELDS[0], "type": "long"}, *FIELDS[1:]])
+    with pytest.raises(TableRefused, match=rf"lost: {desk.warehouse.schema}\.cheap\. Nothing"):
+        desk.fill(wider, order(2)) if anew else desk.load(wider, order(2))
+    assert desk.rows("id") == [(1,)]
 
 
 def test_a_view_that_we_could_not_make_again_is_told_of_and_nothing_is_changed(desk: Desk, stack: Any) -> None:

@@ -1,6 +1,7 @@
 """A Redshift warehouse as far as it runs without Redshift: on S3 and a Postgres that stands in for it."""
 
 import json
+import math
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -24,12 +25,14 @@ from headrace import objects
 from headrace.airflow import connections
 from headrace.arrow import travelling
 from headrace.clean import HIDDEN_ROW
-from headrace.errors import ReconcileError, TableRefused
+from headrace.errors import ReconcileError, TableRefused, WarehouseBusy
 from headrace.reckoning import Shape, reckon
 from headrace.settings import Settings
 from headrace.share import Share, SharedColumn, share
 from headrace.stages import load, reconcile, upkeep
 from headrace.stages.sweep import s3_time
+from headrace.warehouses import redshift as redshift_client
+from headrace.warehouses import redshift_platform
 from headrace.warehouses.load import Counts, Load
 from headrace.warehouses.redshift import RedshiftWarehouse
 from stack.environment import database_url
@@ -233,10 +236,66 @@ def test_a_table_changes_in_place_or_is_made_anew_or_refused(warehouse: Redshift
         filled(warehouse, wider, order(1), snapshot=5)
     redshift.asked("drop view shop.cheap")
     filled(warehouse, wider, order(1), snapshot=5)
-    assert redshift.asked("select count(*) from shop.orders") == [(1,)]
+    assert redshift.asked("select id, remark, more from shop.orders") == [(1, None, None)], (
+        "what was there stays, empty"
+    )
     redshift.asked("delete from headrace.loads")
     with pytest.raises(TableRefused, match="not loaded by us"):
         keeps(wider)
+
+
+def test_names_with_capitals_are_kept_through_loads_and_changes(
+    warehouse: RedshiftWarehouse, redshift: StandIn
+) -> None:
+    created = {"name": "createdAt", "type": ["null", "long"], "default": None}
+    wanted = shared([*FIELDS, created])
+    filled(warehouse, wanted, {**order(1), "createdAt": 7})
+    more = shared([*FIELDS, created, {"name": "paidAt", "type": ["null", "long"], "default": None}])
+    assert merged(warehouse, more, {**order(1), "createdAt": 8, "paidAt": 9}) == Counts(updated=1)
+    assert redshift.asked('select id, "createdAt", "paidAt" from shop.orders') == [(1, 8, 9)]
+    with warehouse.reading("orders") as session:
+        (read,) = [row for batch in session.rows(more) for row in batch.to_pylist()]
+    assert (read["createdAt"], read["paidAt"]) == (8, 9)
+
+
+def test_special_numbers_and_empty_texts_come_as_they_are(warehouse: RedshiftWarehouse, redshift: StandIn) -> None:
+    numbers = [{"name": name, "type": ["null", type_], "default": None} for name, type_ in NUMBERS.items()]
+    wanted = shared([FIELDS[0], FIELDS[2], *numbers])
+    rows = [
+        {"id": 1, "note": "", "one": math.nan, "two": math.inf, "long": 2**63 - 1},
+        {"id": 2, "note": None, "one": -math.inf, "two": math.nan, "long": -(2**63)},
+    ]
+    filled(warehouse, wanted, *rows)
+    found = redshift.asked("select id, note, one::text, two::text, long from shop.orders order by id")
+    assert found == [(1, "", "NaN", "Infinity", 2**63 - 1), (2, None, "-Infinity", "NaN", -(2**63))]
+    with warehouse.reading("orders") as session:
+        verdict = reckon(
+            Shape(wanted.schema, ("id",)),
+            expected=lambda: (each.select(wanted.names) for each in batches(wanted, *rows)),
+            found=lambda: session.rows(wanted),
+        )
+    assert verdict.agrees, verdict
+
+
+NUMBERS = {"one": "float", "two": "double", "long": "long"}
+
+
+@pytest.mark.parametrize("locked", ["shop.orders", "headrace.loads", "the turn"])
+def test_nobodys_lock_is_waited_for_for_ever(
+    warehouse: RedshiftWarehouse, redshift: StandIn, monkeypatch: pytest.MonkeyPatch, locked: str
+) -> None:
+    monkeypatch.setattr(redshift_platform, "PATIENCE_MS", 300)
+    monkeypatch.setattr(redshift_platform, "TURN_MS", 300)
+    monkeypatch.setattr(redshift_client, "ASK_S", 1)
+    filled(warehouse, shared(), order(1))
+    name = redshift_platform.turn("shop", "orders").as_string() if locked == "the turn" else locked
+    with psycopg.connect(redshift.url) as other:
+        other.execute(f"lock table {name} in share mode")  # type: ignore[arg-type]
+        with pytest.raises(WarehouseBusy, match="in use by somebody else for too long"):
+            merged(warehouse, shared(), order(2))
+        other.execute("lock table headrace.loads in access exclusive mode")
+        assert warehouse.holds("orders") == Load(), "who only wants to know does not wait either"
+    assert merged(warehouse, shared(), order(2)) == Counts(inserted=1)
 
 
 def test_loads_of_one_table_take_turns_and_a_killed_one_leaves_nothing(

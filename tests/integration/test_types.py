@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
+from random import Random
 from typing import Any
 from uuid import UUID
 
@@ -95,8 +96,8 @@ AVRO_VALUES: Mapping[str, list[Way]] = {
     "array of records": [
         Way([{"a": HOME, "b": None}, {}], [[("a", HOME), ("b", None)], []], [{"a": HOME, "b": None}, {}]),
     ],
-    "union with null": each("x", None),
-    "union of int and long": each(2**31, -1),
+    "union with null": each("x", None, ""),
+    "union of int and long": each(2**31, -1, 2**63 - 1, -(2**63)),
     "union of float and double": each(0.1, None),
     "union of several types": [
         Way("x", {"string": "x", "long": None, "Geo": None}),
@@ -369,6 +370,42 @@ def test_json_values_that_some_store_refuses_go_to_quarantine(workshop: Make) ->
     shop.merge(Record(frame + b'{"id": "b", "x_anything": 1e400}', key="b"), Record({"id": "c", "x_string": "\0"}))
     assert [row["id"] for row in shop.clean()] == ["a"]
     assert shop.quarantine() == {**{(0, number): "invalid" for number in range(1, 6)}, (0, 6): "undecodable"}
+
+
+def test_zero_and_minus_zero_are_one_value_in_a_warehouse(workshop: Make) -> None:
+    shop = workshop(DECLARED, fields=[{"name": "id", "type": "string"}, {"name": "n", "type": "double"}])
+    shop.merge(Record({"id": "a", "n": 0.0}), Record({"id": "b", "n": -0.0}))
+    shop.load()
+    shop.merge(Record({"id": "a", "n": -0.0}), Record({"id": "b", "n": 0.0}))
+    assert [repr(row["n"]) for row in shop.clean()] == ["-0.0", "0.0"]
+    assert shop.load().counts.updated == 0
+    done = shop.redeclared(warehouses={"finance": {"index": [["n"]]}}).load()
+    assert (done.whole, done.staged, done.counts.updated) == (True, 2, 0)
+    with psycopg.connect(connections.warehouse("finance").database.url()) as connection:
+        rows = connection.execute(sql.SQL("select n from {} order by id").format(sql.Identifier(shop.feed.name)))
+        assert [repr(n) for (n,) in rows] == ["0.0", "-0.0"], "what came first stays"
+    assert shop.redeclared(warehouses={"finance": {"index": [["n"]]}}).reconcile().figures.rows == 2
+
+
+def test_a_key_that_is_too_long_for_an_index_goes_to_quarantine_and_the_longest_to_every_store(workshop: Make) -> None:
+    fields = [{"name": name, "type": type_} for name, type_ in (("id", "string"), ("part", "bytes"), ("n", "long"))]
+    shop = workshop({**DECLARED, "key": ["id", "part"]}, fields=fields)
+    letters = Random(1).choices([chr(code) for code in range(0x100, 0x300)], k=700)  # which no database makes shorter
+    longest = {"id": "".join(letters), "part": Random(2).randbytes(1100)}
+    longer = {**longest, "part": longest["part"] + b"x"}
+    shop.merge(Record({**longest, "n": 1}), Record({**longer, "n": 2}))
+    assert [row["n"] for row in shop.clean()] == [1]
+    assert shop.quarantine() == {(0, 1): "undecodable"}
+    shop.load()
+    assert shop.reconcile().figures.rows == 1
+
+
+def test_a_tombstone_whose_key_is_too_long_deletes_nothing_and_goes_to_quarantine(workshop: Make) -> None:
+    shop = workshop(DECLARED, fields=[{"name": "id", "type": "string"}])
+    shop.merge(Record({"id": "a"}), Record(None, key="x" * 2501), Record(None, key="x" * 2500))
+    assert shop.quarantine() == {(0, 1): "keyless"}
+    shop.load()
+    assert shop.reconcile().figures.rows == 1
 
 
 KEYS: Mapping[str, tuple[Any, list[Any], str]] = {

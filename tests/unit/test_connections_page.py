@@ -3,6 +3,8 @@
 import inspect
 import json
 import re
+import socket
+import time
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,8 @@ from headrace.kafka import span, topic
 from headrace.settings import Settings
 from headrace.storage import ATTEMPTS, CONNECT_S, READ_S
 from headrace.warehouse import Warehouse
+from headrace.warehouses import redshift
+from headrace.warehouses.load import Load
 
 PAGE = (Path(__file__).parents[2] / "docs" / "connections.md").read_text(encoding="utf-8")
 EXAMPLES = [json.loads(block) for block in re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)]
@@ -61,6 +65,20 @@ def test_every_redshift_example_is_read_and_taken_by_the_driver(
     assert client.place == f"{connection['host']}:5439/dev"
     assert (client.iam_role, client.lake, client.readers) == ("default", Settings().lake, ("insights_reader",))
     assert connection["extra"].keys() <= inspect.signature(redshift_connector.connect).parameters.keys()
+
+
+def test_a_redshift_that_keeps_silent_is_not_waited_for_by_who_only_wants_to_know(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(redshift, "ASK_S", 1)
+    monkeypatch.setenv("AIRFLOW_CONN_HEADRACE_S3", json.dumps(AWS[0]))
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        where = {"conn_type": "redshift", "host": "127.0.0.1", "port": silent.getsockname()[1], "login": "us"}
+        said = json.dumps({**where, "password": "x", "schema": "dev"})
+        monkeypatch.setenv("AIRFLOW_CONN_HEADRACE_WAREHOUSE_INSIGHTS", said)
+        began = time.monotonic()
+        assert connections.redshift("insights", Warehouse(kind="redshift")).holds("orders") == Load()
+    assert time.monotonic() - began < 5, "one try, a second for each answer"
 
 
 def test_a_redshift_warehouse_with_another_connection_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

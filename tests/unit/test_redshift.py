@@ -73,6 +73,8 @@ def statements(share: Share) -> Iterator[str]:
         redshift_table.definition(TABLE, share),
         *redshift_table.alterations(TABLE, added, share),
         *redshift_table.emptied(TABLE, added),
+        redshift_table.touch(TABLE),
+        redshift_platform.within(redshift_platform.PATIENCE_MS),
         *redshift_table.descriptions(TABLE, share),
         redshift_merge.copied(share.names, share, marked=True),
         redshift_merge.copied(keys, share, marked=False),

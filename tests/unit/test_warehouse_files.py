@@ -41,8 +41,9 @@ FIELDS = [
 ]
 
 
-def feed(**declared: Any) -> Feed:
-    schema = {"type": "record", "name": "Order", "feed": {"key": ["id"], **declared}, "fields": FIELDS}
+def feed(*more: dict[str, Any], **declared: Any) -> Feed:
+    fields = [*FIELDS, *more]
+    schema = {"type": "record", "name": "Order", "feed": {"key": ["id"], **declared}, "fields": fields}
     return feeds.parse("orders.avsc", json.dumps(schema))
 
 
@@ -144,6 +145,45 @@ def test_a_record_is_flattened_into_columns() -> None:
     assert [column.path for column in flat.columns][1:3] == [("address", "city"), ("address", "geo", "lat")]
     assert flat.columns[1].doc == "Where."
     assert flat.indexes == (("address_city",),)
+
+
+def test_a_flattened_records_former_name_is_its_columns_too() -> None:
+    inner = {"type": "record", "name": "Home", "fields": [{"name": "city", "type": "string"}]}
+    home = {"name": "home", "type": inner, "aliases": ["house", "flat"]}
+    (city,) = share(feed(home, warehouses={"finance": {"flatten": ["home"]}}), "finance").columns[2:]
+    assert (city.name, city.aliases, city.former) == ("home_city", ("house_city", "flat_city"), ("house", "flat"))
+
+
+@pytest.mark.parametrize(
+    ("more", "declared", "told"),
+    [
+        ({"name": "Address_City", "type": "int"}, {}, 'flatten makes the column "Address_City", which is there alr'),
+        (
+            {
+                "name": "a" * 40,
+                "type": {"type": "record", "name": "Long", "fields": [{"name": "b" * 40, "type": "int"}]},
+            },
+            {"flatten": ["address", "a" * 40]},
+            f'flatten makes the column "{"a" * 40}_{"b" * 40}" of 81 bytes, and Postgres takes names of 63.',
+        ),
+        (
+            {"name": "more", "type": "int"},
+            {"index": [["more", "address_ctiy"]]},
+            'index names "address_ctiy", which is no column there. Did you mean "address_city"?',
+        ),
+        (
+            {"name": "more", "type": "int"},
+            {"distribute": "address_cty"},
+            'distribute names "address_cty", which is no column there. Did you mean "address_city"?',
+        ),
+    ],
+)
+def test_lint_tells_what_flattening_cannot_make(more: Any, declared: dict[str, Any], told: str, tmp_path: Path) -> None:
+    path = tmp_path / "orders.avsc"
+    sharing = {"flatten": ["address"], **declared}
+    path.write_text(json.dumps(feed(more, warehouses={"finance": sharing, "engineering": {}}).schema))
+    (fault,) = [fault for fault in lint.lint([path]) if fault.severity == "error"]
+    assert f"{path}: feed.warehouses.finance.{told}" in str(fault)
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
 """The Amazon provider's connection to Redshift: passwords, IAM and serverless workgroups, as its hook reads them."""
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import redshift_connector
 from airflow.providers.amazon.aws.hooks.redshift_sql import RedshiftSQLHook
 from airflow.sdk.exceptions import AirflowException
 from botocore.exceptions import BotoCoreError, ClientError
@@ -11,16 +11,30 @@ from headrace import layout
 from headrace.errors import ServiceRefused, SettingsError
 
 if TYPE_CHECKING:
-    from headrace.warehouses.redshift import Connection
+    from headrace.warehouses.redshift import Connection, Opener
 
 PORT = 5439
 
 
-def opener(id_: str) -> "Callable[[], Connection]":
+class Impatient(RedshiftSQLHook):
+    """The hook, which tries five times and waits as long as it takes, for somebody who only wants to know."""
+
+    def __init__(self, within: int, **ids: str) -> None:
+        super().__init__(**ids)
+        self.within = within
+
+    def get_conn(self) -> "Connection":  # type: ignore[override]
+        asked = {**self._get_conn_params(), **self.conn.extra_dejson, "timeout": self.within}
+        opened: Connection = redshift_connector.connect(**asked)
+        return opened
+
+
+def opener(id_: str) -> "Opener":
     """Opens a connection; with `iam` in its extra, by credentials that the lake's S3 connection may ask for."""
 
-    def connect() -> "Connection":
-        hook = RedshiftSQLHook(redshift_conn_id=id_, aws_conn_id=layout.S3_CONNECTION)
+    def connect(*, within: int | None = None) -> "Connection":
+        ids = {"redshift_conn_id": id_, "aws_conn_id": layout.S3_CONNECTION}
+        hook = Impatient(within, **ids) if within else RedshiftSQLHook(**ids)
         try:
             opened: Connection = hook.get_conn()
         except (BotoCoreError, ClientError) as error:

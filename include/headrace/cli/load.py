@@ -28,7 +28,7 @@ def load(
     Only what has changed since the last load is brought there. With --anew the table is
     made anew from all clean rows and switched to in one step: that is how a column gets
     a type in which old values would not fit, and how a table that somebody else made
-    gives way. Views on the table live on as long as their columns are there.
+    gives way. Views on the table live on; one that cannot is named, and nothing is done.
 
     \b
     Exit code 0: loaded, or nothing to load. 1: refused, or a server does not answer. 2: a wrong option.

@@ -11,10 +11,11 @@ from pyiceberg.table.snapshots import Operation, Snapshot
 
 from headrace import away, heads, layout
 from headrace.clean import CHANGED
+from headrace.errors import FeedError
 from headrace.feed import Feed
 from headrace.lake import Lake, ancestors
 from headrace.masks import MaskKey
-from headrace.share import EVERY_ROW, VISIBLE, Share, rows, share_of
+from headrace.share import EVERY_ROW, VISIBLE, Share, name_faults, rows, share_of
 from headrace.stages.transform import REBUILT
 from headrace.warehouses.client import WarehouseClient
 from headrace.warehouses.load import Counts, Load, Way
@@ -51,6 +52,8 @@ def load(feed: Feed, *, lake: Lake, warehouse: WarehouseClient, mask_key: MaskKe
         if table is None or snapshot is None:
             return Loaded(None)
         shared = share_of(feed, warehouse.name, table)
+        if faults := list(name_faults(feed, shared)):
+            raise FeedError.of(faults)
         published = datetime.fromtimestamp(snapshot.timestamp_ms / 1000, UTC)
         current = Load(snapshot.snapshot_id, contract(shared, mask_key, table.schema().schema_id), published)
         if last == current and not anew:

@@ -30,6 +30,8 @@ from headrace.warehouses.load import Counts, Held, Load, Way
 STAGING = "headrace_staging"
 NEW = "headrace_new"
 """What a table is called while it is filled; then it takes its own name."""
+UNMADE = ("0A", "22", "427", "428", "42P")
+"""How SQL states begin where a view cannot be made: what it reads is not there, or of another type."""
 CONNECT_S = 30
 """How long we wait for a connection, in seconds."""
 ASK_S = 3
@@ -349,12 +351,9 @@ class Loading(Session):
         if found.lossy:
             raise TableRefused(self._told_loss(found.lossy))
         views = self._views() if found.widened or found.remade else []
-        for statement in (
-            *postgres_views.taken_down(views),
-            *postgres_table.alterations(self.table, found, share),
-            *postgres_views.put_up(views),
-        ):
+        for statement in (*postgres_views.taken_down(views), *postgres_table.alterations(self.table, found, share)):
             self.execute(statement)
+        self._put_up(views)
         self._describe(share)
 
     def _told_loss(self, lossy: Sequence[tuple[str, str, str]]) -> str:
@@ -367,14 +366,34 @@ class Loading(Session):
 
     def _views(self) -> list[postgres_views.View]:
         views = postgres_views.standing(self.query, self.table)
+        feed, user = f"{self.warehouse.name}.{self.feed}", self.warehouse.database.user
         if others := [f"{view.called} of {view.owner}" for view in views if not view.ours]:
-            user = self.warehouse.database.user
             raise TableRefused(
-                f"{self.warehouse.name}.{self.feed}: to change it, views that stand on it have to be made again, "
+                f"{feed}: to change it, views that stand on it have to be made again, "
                 f"and {user} may not do so: {', '.join(others)}. Nothing was changed. Make {user} a member of their "
                 f"owner and let it create in their schema, or drop them; then clear the load task."
             )
+        if odd := [view.called for view in views if not view.whole]:
+            raise TableRefused(
+                f"{feed}: to change it, what stands on it has to be made again, and triggers, rules or defaults of "
+                f"its own would be lost: {', '.join(odd)}. Nothing was changed. Drop those, and make them again when "
+                f"the load task, cleared, is done."
+            )
         return views
+
+    def _put_up(self, views: Sequence[postgres_views.View]) -> None:
+        for view in views:
+            try:
+                for statement in postgres_views.put_up(view):
+                    self.execute(statement)
+            except adbc.Error as error:
+                if not (error.sqlstate or "").startswith(UNMADE):
+                    raise
+                raise TableRefused(
+                    f"{self.warehouse.name}.{self.feed}: the view {view.called} does not stand on the changed table "
+                    f"(SQL state {error.sqlstate}). Nothing was changed. Drop it, and make it again when the load "
+                    f"task, cleared, is done."
+                ) from None
 
     def _describe(self, share: Share) -> None:
         for statement in postgres_table.descriptions(self.table, share):
@@ -395,22 +414,34 @@ class Loading(Session):
     def fill(self, share: Share, batches: Iterator[pa.RecordBatch]) -> Counts:
         """Make the table new of these rows, beside the old one, and switch to it; views on the old one live on."""
         standing = self.standing()
+        if standing:
+            self._views()  # refuses before all rows were copied
         new = self._named(f"{NEW}_{self.feed}")
         self.execute(sql.SQL("drop table if exists {}").format(new))
         self.execute(postgres_table.definition(new, share))
         filled = self._copy(share, f"{NEW}_{self.feed}", batches, schema=share.schema, temporary=False)
-        views = self._views() if standing else []
-        for statement in postgres_views.taken_down(views):
-            self.execute(statement)
-        if standing:
-            self.execute(sql.SQL("drop table {}").format(self.table))
+        views = self._make_way(standing, new, share) if standing else []
         self.execute(postgres_table.key(new, share))
         self.execute(sql.SQL("alter table {} rename to {}").format(new, sql.Identifier(self.feed)))
         self._describe(share)
-        for statement in postgres_views.put_up(views):
-            self.execute(statement)
+        self._put_up(views)
         self.execute(sql.SQL("analyze {}").format(self.table))
         return Counts(inserted=filled)
+
+    def _make_way(self, standing: Standing, new: sql.Identifier, share: Share) -> list[postgres_views.View]:
+        """Drop the table that is there; the new one gets what views show of it and the share has no more, empty."""
+        renamed = postgres_table.changes(standing, share).renamed
+        for rename in postgres_table.renames(self.table, renamed):
+            self.execute(rename)  # and Postgres renames in views too
+        kept = postgres_views.used(self.query, self.table) - set(share.names)
+        types = {renamed.get(name, name): type_ for name, type_ in standing.columns.items()}
+        for addition in postgres_table.additions(new, {name: types[name] for name in types if name in kept}):
+            self.execute(addition)
+        views = self._views()
+        for drop in postgres_views.taken_down(views):
+            self.execute(drop)
+        self.execute(sql.SQL("drop table {}").format(self.table))
+        return views
 
     def stage(self, share: Share, batches: Iterator[pa.RecordBatch]) -> int:
         """Stream rows into a table that only this connection sees and that goes away with it."""

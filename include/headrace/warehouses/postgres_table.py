@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from psycopg import sql
 
@@ -49,9 +49,7 @@ def changes(standing: Standing, share: Share) -> Changes:
 def alterations(table: sql.Identifier, found: Changes, share: Share) -> Iterator[sql.Composed]:
     """The statements that change a table; all but renaming in one, so that its rows are rewritten once at most."""
     types = {name: sql.SQL(column_type(type_)) for name, type_ in share.types.items()}
-    for old, new in found.renamed.items():
-        rename = sql.SQL("alter table {} rename column {} to {}")
-        yield rename.format(table, sql.Identifier(old), sql.Identifier(new))
+    yield from renames(table, found.renamed)
     add, widen, remake = (
         sql.SQL("add column {} {}"),
         sql.SQL("alter column {} type {}"),
@@ -67,6 +65,18 @@ def alterations(table: sql.Identifier, found: Changes, share: Share) -> Iterator
     for name in found.emptied:
         update = sql.SQL("update {0} set {1} = null where {1} is not null")
         yield update.format(table, sql.Identifier(name))
+
+
+def renames(table: sql.Identifier, renamed: Mapping[str, str]) -> Iterator[sql.Composed]:
+    for old, new in renamed.items():
+        rename = sql.SQL("alter table {} rename column {} to {}")
+        yield rename.format(table, sql.Identifier(old), sql.Identifier(new))
+
+
+def additions(table: sql.Identifier, types: Mapping[str, str]) -> Iterator[sql.Composed]:
+    """Empty columns, in types as a table that is there has them."""
+    for name, type_ in types.items():
+        yield sql.SQL("alter table {} add column {} {}").format(table, sql.Identifier(name), sql.SQL(type_))
 
 
 def definition(table: sql.Identifier, share: Share) -> sql.Composed:

@@ -12,7 +12,7 @@ from redshift_connector.error import Error
 
 from headrace import layout
 from headrace.clean import HIDDEN_ROW
-from headrace.errors import ServiceAway, ServiceRefused, TableRefused
+from headrace.errors import ServiceAway, SettingsError, TableRefused, WarehouseError
 from headrace.share import Share
 from headrace.warehouses import redshift_faults, redshift_merge, redshift_platform, redshift_table, redshift_wire
 from headrace.warehouses.changes import Standing
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 NEW = "headrace_new"
 """What a table is called while it is filled; then it takes its own name."""
 UNLOADED_MB = 64
+ASK_S = 5
+"""How long somebody who only wants to know waits for each answer, in seconds."""
 
 
 class Connection(Protocol):
@@ -40,13 +42,18 @@ class Connection(Protocol):
     def close(self) -> None: ...
 
 
+class Opener(Protocol):
+    """Opens a connection, as Airflow's hook does; with `within`, in one try whose every answer takes no longer."""
+
+    def __call__(self, *, within: int | None = None) -> Connection: ...
+
+
 @dataclass(frozen=True)
 class RedshiftWarehouse:
     """One team's cluster or workgroup, the schema and reading roles in it, and where its rows are staged."""
 
     name: str
-    connect: Callable[[], Connection] = field(repr=False)
-    """A new connection, as Airflow's hook opens it."""
+    connect: Opener = field(repr=False)
     s3: Callable[[], "S3Client"] = field(repr=False)
     lake: str
     """Below this location rows are staged."""
@@ -65,24 +72,25 @@ class RedshiftWarehouse:
         """One transaction over one connection, in which loads of one table take turns: all happens, or nothing."""
         with redshift_faults.told(self, feed):
             self._prepare(feed)
-            with self._folder(feed) as own, closing(self.connect()) as connection:
+            with self._folder(feed) as own, self._session() as connection:
                 session = Loading(self, connection, feed, own)
-                session.execute(redshift_platform.take_turn(self.schema, feed))
+                session.take_turn()
                 yield session
                 connection.commit()
 
     @contextmanager
     def reading(self, feed: str) -> Iterator["Reading"]:
         """One transaction, all of which sees the moment of its first statement; nothing of it stays."""
-        with redshift_faults.told(self, feed), self._folder(feed) as own, closing(self.connect()) as connection:
+        with redshift_faults.told(self, feed), self._folder(feed) as own, self._session() as connection:
             yield Reading(self, connection, feed, own)
 
     def holds(self, feed: str) -> Load:
         """What was loaded last; nothing, when the warehouse is new or does not answer: its own task will tell why."""
         try:
-            with redshift_faults.told(self, feed):
-                found = self.ask(redshift_platform.LOADED, [self.schema, feed])
-        except (ServiceAway, ServiceRefused):
+            with redshift_faults.told(self, feed), self._session(asks=ASK_S) as connection:
+                _run(connection, redshift_platform.within(ASK_S * 1000))
+                found = _known(connection, redshift_platform.LOADED, [self.schema, feed])
+        except (ServiceAway, SettingsError, WarehouseError, TimeoutError):
             return Load()
         return Load(*found[0][:3]) if found else Load()
 
@@ -100,7 +108,7 @@ class RedshiftWarehouse:
     def remove(self) -> list[str]:
         """Drop what we have loaded there, views on it too; the schema and its roles stay."""
         gone = [held.table for held in self.tables()]
-        with redshift_faults.told(self, "anything"), closing(self.connect()) as connection:
+        with redshift_faults.told(self, "anything"), self._soon() as connection:
             for table in gone:
                 for name in (sql.Identifier(self.schema, table), redshift_platform.turn(self.schema, table)):
                     _run(connection, sql.SQL("drop table if exists {} cascade").format(name))
@@ -111,22 +119,36 @@ class RedshiftWarehouse:
 
     def vacuum(self, feed: str) -> None:
         """Have Redshift write the table's blocks anew without what was deleted."""
-        with redshift_faults.told(self, feed), closing(self.connect()) as connection:
+        with redshift_faults.told(self, feed), self._session() as connection:
             connection.autocommit = True  # it refuses to do so inside of a transaction
             _run(connection, redshift_table.vacuum(sql.Identifier(self.schema, feed)))
 
     def note_reconciled(self, feed: str, load: Load) -> None:
         """Note that the table was seen to agree with a snapshot, whatever was loaded meanwhile."""
-        with redshift_faults.told(self, feed), closing(self.connect()) as connection:
+        with redshift_faults.told(self, feed), self._soon() as connection:
             _run(connection, sql.SQL(redshift_platform.AGREES), [self.schema, feed, load.snapshot, load.contract])
             connection.commit()
 
     def ask(self, query: str, parameters: Sequence[Any]) -> list[Any]:
         """What the platform's own tables say now, in a transaction of its own; nothing where they are not there yet."""
-        with closing(self.connect()) as connection:
-            if not _rows(connection, redshift_platform.THERE, ["headrace", redshift_platform.LAST_MADE]):
-                return []
-            return _rows(connection, query, parameters)
+        with self._soon() as connection:
+            return _known(connection, query, parameters)
+
+    @contextmanager
+    def _session(self, *, asks: int | None = None) -> Iterator[Connection]:
+        """A connection in which names are as they are written."""
+        with closing(self.connect(within=asks)) as connection:
+            _run(connection, sql.SQL(redshift_platform.CASE))
+            connection.commit()  # a transaction begins with what it is about
+            yield connection
+
+    @contextmanager
+    def _soon(self) -> Iterator[Connection]:
+        """One whose statements wait for others only for a while."""
+        with self._session() as connection:
+            _run(connection, redshift_platform.within(redshift_platform.PATIENCE_MS))
+            connection.commit()
+            yield connection
 
     @contextmanager
     def _folder(self, feed: str) -> Iterator[Folder]:
@@ -167,7 +189,7 @@ class RedshiftWarehouse:
 
     def _make(self, there: Callable[[Connection], bool], statements: Sequence[sql.Composable]) -> None:
         """Make what is not there; another load may do so at the same time, and has then made it for us."""
-        with closing(self.connect()) as connection:
+        with self._soon() as connection:
             if there(connection):
                 return
             try:
@@ -196,6 +218,13 @@ def _rows(connection: Connection, statement: str, parameters: Sequence[Any] = ()
     with closing(connection.cursor()) as cursor:
         cursor.execute(statement, list(parameters) or None)
         return list(cursor.fetchall())
+
+
+def _known(connection: Connection, query: str, parameters: Sequence[Any]) -> list[Any]:
+    """What the platform's own tables say; nothing where they are not there yet."""
+    if not _rows(connection, redshift_platform.THERE, ["headrace", redshift_platform.LAST_MADE]):
+        return []
+    return _rows(connection, query, parameters)
 
 
 @dataclass(frozen=True)
@@ -285,6 +314,14 @@ def unload(select: sql.Composed, prefix: str, *, iam_role: str, kms_key: str | N
 class Loading(Session):
     """A change of the table, recorded in the transaction that makes it."""
 
+    def take_turn(self) -> None:
+        """Wait for the turn to load this table."""
+        self.execute(redshift_platform.within(redshift_platform.TURN_MS))
+        # The lock is to be the first of its transaction.
+        self.connection.commit()
+        self.execute(redshift_platform.take_turn(self.warehouse.schema, self.feed))
+        self.execute(sql.SQL(redshift_platform.UNLIMITED))
+
     def loaded(self) -> Load:
         """What was loaded last: asked beside the transaction, whose turn keeps everybody else from adding to it."""
         found = self._last()
@@ -338,17 +375,17 @@ class Loading(Session):
         standing = self.standing()
         assert standing is not None, "a table that was loaded is there"
         found = redshift_table.changes(standing, share)
-        self._soon(*redshift_table.alterations(self.table, found, share))
+        self._soon(redshift_table.touch(self.table), *redshift_table.alterations(self.table, found, share))
         for statement in redshift_table.emptied(self.table, found):
             self.execute(statement)
         self._describe(share)
 
     def _soon(self, *statements: sql.Composable) -> None:
-        """Change the table; whoever reads it may keep us from it only for a while, since others wait behind us."""
-        self.execute(sql.SQL("set statement_timeout to {}").format(sql.Literal(redshift_platform.PATIENCE_MS)))
+        """Change the table; whoever uses it may keep us from it only for a while, since others wait behind us."""
+        self.execute(redshift_platform.within(redshift_platform.PATIENCE_MS))
         for statement in statements:
             self.execute(statement)
-        self.execute(sql.SQL("reset statement_timeout"))
+        self.execute(sql.SQL(redshift_platform.UNLIMITED))
 
     def _describe(self, share: Share) -> None:
         for statement in redshift_table.descriptions(self.table, share):
@@ -365,12 +402,22 @@ class Loading(Session):
         new = sql.Identifier(self.warehouse.schema, f"{NEW}_{self.feed}")
         self.execute(sql.SQL("drop table if exists {}").format(new))
         self.execute(redshift_table.definition(new, share))
+        for addition in redshift_table.additions(new, self._kept(standing, share) if standing else {}):
+            self.execute(addition)
         filled = self._copy(share, batches, schema=share.schema)
         self.execute(redshift_merge.insert(new, share.names, share))
         dropped = [sql.SQL("drop table {}").format(self.table)] if standing else []
         self._soon(*dropped, sql.SQL("alter table {} rename to {}").format(new, sql.Identifier(self.feed)))
         self._describe(share)
         return Counts(inserted=filled)
+
+    def _kept(self, standing: Standing, share: Share) -> dict[str, str]:
+        """Columns of ours that the share has no more: late-binding views may show them, and nobody could tell."""
+        if not self._recorded():
+            return {}
+        renamed = redshift_table.changes(standing, share).renamed
+        types = {renamed.get(name, name): type_ for name, type_ in standing.columns.items()}
+        return {name: type_ for name, type_ in types.items() if name not in share.names}
 
     def _refuse_bound_views(self) -> None:
         bound = [".".join(row) for row in _rows(self.connection, redshift_table.VIEWS, self._id)]
@@ -394,6 +441,7 @@ class Loading(Session):
 
         Where everything was staged, `whole`, rows whose key was not are deleted too.
         """
+        self._soon(redshift_table.touch(self.table))
         inserted, updated, deleted = self._number(redshift_merge.counts(self.table, share))
         if whole:
             (deleted,) = self._number(redshift_merge.surplus(self.table, share))
@@ -411,4 +459,5 @@ class Loading(Session):
         state = [load.snapshot, load.contract, load.published]
         done = [redshift_table.shape(share).to_json(), way, counts.inserted, counts.updated, counts.deleted]
         number = last[4] + 1 if last else 1
+        self.execute(redshift_platform.within(redshift_platform.PATIENCE_MS))
         _run(self.connection, sql.SQL(redshift_platform.RECORD), [*self._id, number, *state, *done])

@@ -12,8 +12,13 @@ from psycopg import sql
 
 from headrace.warehouses.redshift_text import literal
 
+CASE = "set enable_case_sensitive_identifier to true"
+"""Else Redshift takes names for lower-case ones, quoted or not, and would not find a field's that has capitals."""
 PATIENCE_MS = 30_000
-"""How long a change of a table waits for those who read it; Redshift limits no lock, but each statement."""
+"""How long a change of a table waits for those who use it; Redshift limits no lock, but each statement."""
+TURN_MS = 30 * 60_000
+"""How long a load waits for another one of the same table: it fails by itself before Airflow ends it."""
+UNLIMITED = "reset statement_timeout"
 
 PLATFORM = (
     "create schema if not exists headrace",
@@ -117,6 +122,11 @@ FORGET = (
 
 OWN = [sql.Identifier("headrace", view) for view in ("tables", "history", "freshness")]
 """What everybody may read who may read any table."""
+
+
+def within(milliseconds: int) -> sql.Composed:
+    """End any statement of this session that takes longer."""
+    return sql.SQL("set statement_timeout to {}").format(sql.Literal(milliseconds))
 
 
 def turn(schema: str, feed: str) -> sql.Identifier:

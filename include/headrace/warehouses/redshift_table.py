@@ -6,7 +6,7 @@ whose keys are others, is made anew beside the old one; columns are added, renam
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from psycopg import sql
@@ -137,9 +137,18 @@ def alterations(table: sql.Identifier, found: Changes, share: Share) -> Iterator
     for old, new in found.renamed.items():
         rename = sql.SQL("alter table {} rename column {} to {}")
         yield rename.format(table, sql.Identifier(old), sql.Identifier(new))
-    for name in found.added:
-        type_ = sql.SQL(column_type(share.types[name]))
-        yield sql.SQL("alter table {} add column {} {}").format(table, sql.Identifier(name), type_)
+    yield from additions(table, {name: column_type(share.types[name]) for name in found.added})
+
+
+def additions(table: sql.Identifier, types: Mapping[str, str]) -> Iterator[sql.Composed]:
+    """Empty columns."""
+    for name, type_ in types.items():
+        yield sql.SQL("alter table {} add column {} {}").format(table, sql.Identifier(name), sql.SQL(type_))
+
+
+def touch(table: sql.Identifier) -> sql.Composed:
+    """Wait for whoever writes to the table or has locked it: from then on until the end it is ours to write to."""
+    return sql.SQL("delete from {} where false").format(table)
 
 
 def emptied(table: sql.Identifier, found: Changes) -> Iterator[sql.Composed]:
