@@ -111,7 +111,7 @@ class Transform:
         """The records decoded, each with the reason for which it is rejected, if it is."""
         placed = self.flat(origins.placed(records, self.plan, self.spark))
         if self.plan.held:
-            placed = self.flat(placed.withColumn(FORGOTTEN, holding.is_blank()))
+            placed = self.flat(holding.blanked(placed, self.plan, self.spark))
         decoded = decoding.decoded(placed, self.plan)
         if self.plan.held:
             decoded = self.flat(holding.marked(self.flat(decoded), self.plan, self.spark))

@@ -17,7 +17,7 @@ import duckdb
 import pyarrow as pa
 from psycopg import sql
 
-from headrace import scanning
+from headrace import scanning, shown
 from headrace.declaration import Partition
 
 Side = Callable[[], Iterator[pa.RecordBatch]]
@@ -288,10 +288,10 @@ class _Search:
 
     def keys(self, kind: Kind, listed: int) -> Keys:
         rows = KINDS[kind](self)
-        shown = sql.SQL("select concat_ws('/', {}) from ({}) group by all order by 1 limit {}")
-        keys = self._asked(shown.format(_names(self.shape.key), rows, sql.Literal(listed)))
+        first = sql.SQL("select {} from ({}) group by all order by all limit {}")
+        keys = self._asked(first.format(_names(self.shape.key), rows, sql.Literal(listed)))
         count = self._asked(sql.SQL("select count(*) from ({})").format(rows))[0][0]
-        return Keys(count, tuple(key for (key,) in keys))
+        return Keys(count, tuple(map(shown.key, keys)))
 
     def columns(self) -> dict[str, int]:
         """In how many of the altered rows each column differs, the busiest first."""

@@ -18,6 +18,7 @@ from headrace.columns import Column, JsonText, TimeText, Whole, columns
 from headrace.declaration import Mask, Sharing
 from headrace.feed import Feed
 from headrace.masks import MaskKey
+from headrace.shown import OCTETS
 
 EVERY_ROW = "true"
 VISIBLE = f"{HIDDEN_ROW} = false"
@@ -174,6 +175,8 @@ def keys(share: Share, shown: Sequence[Sequence[str]], *, mask_key: MaskKey) -> 
 
 
 def _parsed(texts: Sequence[str], type_: pa.DataType) -> pa.Array:
+    if pa.types.is_binary(type_):
+        return pa.array([bytes.fromhex(text.removeprefix(OCTETS)) for text in texts], type_)
     read = pa.array(texts, pa.string())
     if pa.types.is_timestamp(type_) and type_.tz:
         # Arrow wants a zone in such texts, which Spark leaves out: it tells them in UTC.
