@@ -67,8 +67,8 @@ class Absence:
 
 
 @away.tells
-def prove(feed: Feed, values: Collection[str], *, lake: Lake) -> Absence:
-    """Look for values in everything that the lake holds of a feed."""
+def prove(feed: Feed, values: Collection[str], *, lake: Lake, stagings: Collection[str] = ()) -> Absence:
+    """Look for values in everything that the lake holds of a feed; `stagings` as upkeep takes them."""
     needles = sorted({form for value in values for form in forms(value)})
 
     def searched(there: tuple[str, str]) -> tuple[int, list[Found]]:
@@ -76,7 +76,7 @@ def prove(feed: Feed, values: Collection[str], *, lake: Lake) -> Absence:
         body = _read(lake, bucket, key)
         return (0, []) if body is None else (len(body), [Found(key, where) for where in search(key, body, needles)])
 
-    every = sorted(set(_objects(feed, lake)))
+    every = sorted({*_objects(feed, lake), *_staged(feed, {lake.location, *stagings}, lake)})
     with ThreadPoolExecutor(READERS) as pool:
         done = list(pool.map(searched, every))
     found = tuple(chain.from_iterable(each for _, each in done))
@@ -94,6 +94,14 @@ def _meant(value: str) -> Iterator[bytes]:
         yield from (value.upper().encode(), uuid.UUID(value).bytes)
     if (told := HEX.fullmatch(value)) and len(octets := bytes.fromhex(told[1])) >= SHORTEST:
         yield octets
+
+
+def _staged(feed: Feed, locations: Collection[str], lake: Lake) -> Iterator[tuple[str, str]]:
+    """What loads have on its way to warehouses, or left there."""
+    for location in locations:
+        bucket, prefix = place(layout.stagings_location(location, feed.name))
+        for each in objects.listed(lake.s3, bucket, f"{prefix}/"):
+            yield bucket, each.key
 
 
 def _objects(feed: Feed, lake: Lake) -> Iterator[tuple[str, str]]:
