@@ -79,7 +79,7 @@ class Forget:
         archived, told_ = self.found(decoded)
         rows = self.mine(self.clean())
         told_ += [row[0] for row in rows.select(said(self.plan.columns)).collect()]
-        values = self.values(told_) | {text for each in texts for text in each if len(text.encode()) >= SHORTEST}
+        values = self.values(told_) | set(self.telling(texts))
         shared = self.shared(values, decoded)
         return Located(
             digests=digests,
@@ -183,6 +183,13 @@ class Forget:
             for leaf in leaves(row.get(name))
             if len(leaf.encode()) >= SHORTEST
         }
+
+    def telling(self, texts: list[list[str]]) -> Iterator[str]:
+        """What tells the keys: each as it is listed, and of its fields those that lie as they are shown."""
+        types = [self.plan.columns[name] for name in self.plan.key]
+        for each in texts:
+            lying = (text for text, type_ in zip(each, types, strict=True) if type_ in ("string", "binary"))
+            yield from (text for text in (shown.key(each), *lying) if len(text.encode()) >= SHORTEST)
 
     def shared(self, values: set[str], decoded: DataFrame) -> set[str]:
         """Those of the values that records or rows of other keys hold too."""

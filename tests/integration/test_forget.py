@@ -22,10 +22,11 @@ from workshop import ORDER, Record, Workshop
 from headrace import layout, objects, outcome, results
 from headrace.airflow import connections, forgetting
 from headrace.cli import app
+from headrace.errors import BranchMoved
 from headrace.kafka.pace import Rate
 from headrace.lease import Leases
 from headrace.slice import Slice
-from headrace.stages import absence, forget, replay, verify
+from headrace.stages import absence, forget, publish, replay, verify
 from headrace.warehouses.redshift_folder import Folder
 
 Make = Callable[..., Workshop]
@@ -83,13 +84,7 @@ def test_a_person_leaves_every_store_and_nothing_brings_them_back(workshop: Make
     shop.load("finance")
     shop.load("engineering")
     assert len(shop.quarantine()) == 3
-    told = outcome.Outcome(
-        expectation=outcome.Expectation(name="x", arguments={}), success=False, keys=("other", PERSON)
-    )
-    result = results.Result(
-        feed=shop.feed.name, run="r", branch="b", snapshot="1", at="2026-11-18T00:00:00Z", outcomes=[told]
-    )
-    results.write(result, lake=shop.lake)
+    listed(shop, "other", PERSON)
     seen = absence.prove(shop.feed, [PERSON, MAIL], lake=shop.lake).found
     assert {"column key", "column value"} <= {each.where for each in seen if each.object.startswith("archive/")}
 
@@ -209,17 +204,32 @@ def nursery() -> Iterator[Nursery]:
 
 POINTS = [
     ("forget.hold", 0, "after"),
+    ("forget.quarantine", 0, "after"),
     ("forget.switch", 0, "after"),
+    ("forget.mend", 0, "after"),
     ("forget.replace", 0, "before"),
     ("forget.replace", 0, "after"),
     ("forget.delete", 4, "after"),  # the data files of the clean table's history; its manifests are still there
+    ("forget.load", 0, "before"),
+    ("forget.prove", 0, "before"),
 ]
 
 
+def listed(shop: Workshop, *keys: str) -> None:
+    """Keep a check's result that lists keys."""
+    told = outcome.Outcome(expectation=outcome.Expectation(name="x", arguments={}), success=False, keys=keys)
+    result = results.Result(
+        feed=shop.feed.name, run="r", branch="b", snapshot="1", at="2026-11-18T00:00:00Z", outcomes=[told]
+    )
+    results.write(result, lake=shop.lake)
+
+
 def test_killed_anywhere_a_second_forget_completes_it(workshop: Make, nursery: Nursery) -> None:
-    shop = workshop({**ORDER, "warehouses": {}})
-    shop.merge(order(PERSON, 1, email=MAIL), order("other", 1))
+    shop = workshop({**ORDER, "warehouses": {"finance": {"keep": ["email"]}}})
+    shop.merge(order(PERSON, 1, email=MAIL), order("other", 1), Record(b"\x07 no frame", key=PERSON))
     shop.merge(order(PERSON, 2, email=MAIL))
+    shop.load()
+    listed(shop, "other", PERSON)
     work = ForgetRun((shop.feed.file, json.dumps(shop.feed.schema)), (PERSON,))
     leases = Leases(shop.lake.database)
     turns = [layout.lease(table(shop.feed.name)) for table in (layout.clean_table, layout.archive_table)]
@@ -230,12 +240,43 @@ def test_killed_anywhere_a_second_forget_completes_it(workshop: Make, nursery: N
             # They would run out by themselves; nobody needs to wait for that here.
             if found := leases.holder(each):
                 leases.release(each, holder=found.holder)
-        shop.again()
+    accounts = shop.again(window=(0, 2**62))
+    assert accounts["forgotten"] == 3
     whole = nursery.run(errand(shop, work=work))
     assert (whole.error, whole.records) == ("", 1)
     assert holding(shop, PERSON, MAIL) == set()
+    assert shop.quarantine() == {}
     assert [row["id"] for row in shop.clean()] == ["other"]
+    assert ids(shop) == {"other"}
     assert verify.verify(shop.feed, lake=shop.lake, kafka=shop.kafka).is_equal
+
+
+def test_a_run_and_a_load_beside_it_bring_nobody_back(workshop: Make) -> None:
+    shop = workshop()
+    shop.merge(order(PERSON, 1, email=MAIL), order("other", 1), Record(f"x {PERSON} x".encode()))
+    shop.publish(order(PERSON, 2, email=MAIL))
+    shop.extract()
+    shop.transform("r")
+    assert replayed(shop).records == 4
+    tip = shop.lake.find(layout.clean_table(shop.feed.name)).metadata.refs[layout.branch("r")].snapshot_id
+    leases, turn = Leases(shop.lake.database), layout.lease(layout.clean_table(shop.feed.name))
+    assert leases.take(turn, holder="the run", doing="transform")
+    with ThreadPoolExecutor(2) as pool:
+        waiting, beside = pool.submit(forgotten, shop), pool.submit(shop.load)
+        assert beside.result().counts.inserted == 2
+        assert not waiting.done()
+        assert len(shop.clean()) == 2, "while a run has the turn, nothing is forgotten"
+        leases.release(turn, holder="the run")
+        done = waiting.result()
+    assert done.is_whole, forgetting.told(done)
+    with pytest.raises(BranchMoved):
+        publish.publish(shop.feed, lake=shop.lake, run="r", checked=tip)
+    accounts = shop.run()
+    assert (accounts["forgotten"], accounts["unblanked"], shop.quarantine()) == (3, 3, {})
+    assert holding(shop, PERSON, MAIL), "the copies lie in the archive"
+    assert records(forgotten(shop)) == {"archive": 3}
+    assert ids(shop) == ids(shop, "engineering") == {"other"}
+    assert holding(shop, PERSON, MAIL) == set()
 
 
 def test_a_warehouse_that_is_down_is_told_and_caught_up_with(
@@ -289,8 +330,9 @@ def test_keys_of_bytes_uuids_and_moments_leave_every_store(workshop: Make) -> No
     shop.extract()
     shop.transform("r")
     outcomes = shop.checked("r")
-    listed = {key for each in outcomes for key in each.keys}
-    assert listed == {f"hex:00ff80fe01/{device}/2026-09-21 14:13:20.001/true" for device in (DEVICE, OTHER)}
+    assert {key for each in outcomes for key in each.keys} == {
+        f"hex:00ff80fe01/{device}/2026-09-21 14:13:20.001/true" for device in (DEVICE, OTHER)
+    }
     result = results.Result(
         feed=shop.feed.name, run="r", branch="b", snapshot="1", at="2026-11-18T00:00:00Z", outcomes=outcomes
     )

@@ -15,7 +15,7 @@ from datetime import timedelta
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.table import Table
 
-from headrace import away, blanking, clean, forgotten, layout, reconciliation, results
+from headrace import away, blanking, clean, forgotten, layout, reconciliation, results, shown
 from headrace.errors import MovedError
 from headrace.feed import Feed
 from headrace.heads import Heads
@@ -206,7 +206,7 @@ class _Work:
 
     def scrub(self, located: Located) -> Iterator[Rewritten]:
         """Take the keys out of check results and of what reconciliations listed."""
-        scrubbed = scrubber({"/".join(texts) for texts in located.shown})
+        scrubbed = scrubber(set(map(shown.key, located.shown)))
         yield Rewritten("checks", results.mend(self.feed.name, scrubbed, lake=self.lake))
         if self.lake.find(name := layout.reconciled_table(self.feed.name)):
             yield Rewritten(_name(name), self._mend(scrubbed))
