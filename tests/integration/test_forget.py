@@ -2,9 +2,9 @@
 
 import json
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from row_feed import row_feed
 from typer.testing import CliRunner
 from workshop import ORDER, Record, Workshop
 
-from headrace import layout, objects, outcome, results
+from headrace import layout, objects, outcome, reconciliation, results
 from headrace.airflow import connections, forgetting
 from headrace.cli import app
 from headrace.errors import BranchMoved
@@ -381,6 +381,51 @@ def test_what_killed_loads_left_is_found_and_a_silent_warehouse_is_told(
     assert done.absence.found == ()
     assert records(done) == {"staged for warehouses": 4}, "the files and their manifests"
     assert not done.is_whole
+
+
+def compared(*keys: str) -> reconciliation.Reconciliation:
+    """Two stores that differ in some rows."""
+    counts = dict.fromkeys(("expected_rows", "found_rows", "expected_unique", "found_unique"), 1)
+    return reconciliation.Reconciliation(
+        at=datetime.now(UTC),
+        run="r",
+        expected="archive",
+        found="clean",
+        scope="whole",
+        snapshot=1,
+        agrees=False,
+        differences={"keys": {"lost": {"count": len(keys), "keys": list(keys)}}},
+        seconds=0,
+        **counts,
+    )
+
+
+def test_keys_leave_what_was_reconciled_though_more_is_kept_meanwhile(
+    workshop: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = workshop({**ORDER, "warehouses": {}})
+    shop.merge(order(PERSON, 1), order("other", 1))
+    reconciliation.keep(shop.feed.name, [compared("other", PERSON)], lake=shop.lake)
+    scrubber, kept = forget.scrubber, []
+
+    def interrupted(keys: Collection[str]) -> Callable[[str], str]:
+        """Takes keys out, while somebody else keeps a comparison."""
+        scrubbed = scrubber(keys)
+
+        def mended(text: str) -> str:
+            if not kept:
+                kept.append(text)
+                reconciliation.keep(shop.feed.name, [compared(PERSON)], lake=shop.lake)
+            return scrubbed(text)
+
+        return mended
+
+    monkeypatch.setattr(forget, "scrubber", interrupted)
+    done = forgotten(shop)
+    assert done.is_whole, forgetting.told(done)
+    assert kept
+    left = reconciliation.latest(shop.feed.name, lake=shop.lake, count=9)
+    assert [each.differences["keys"]["lost"]["keys"] for each in left] == [[], ["other"]]
 
 
 def test_the_command_asks_first_and_tells_no_key(tmp_path: Path) -> None:
