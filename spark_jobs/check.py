@@ -21,7 +21,9 @@ from great_expectations.expectations.registry import get_expectation_impl
 from great_expectations.validator.validator import Validator
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import DataType, TimestampType
 
+from headrace import shown
 from headrace.clean import CHANGED, HIDDEN_ROW
 from headrace.outcome import Expectation, Outcome
 from headrace.stages.check import CheckPlan
@@ -92,8 +94,9 @@ def validate(rows: DataFrame, suite: list[Expectation], *, key: Sequence[str] = 
     failed = [each for each in outcomes if each.unexpected]
     if not failed or not key:
         return outcomes
-    shown = _results(validator, [each.expectation for each in failed], ROWS)
-    keys = {id(each): _keys(result, key) for each, result in zip(failed, shown, strict=True)}
+    told = _results(validator, [each.expectation for each in failed], ROWS)
+    types = {name: rows.schema[name].dataType for name in key}
+    keys = {id(each): _keys(result, types) for each, result in zip(failed, told, strict=True)}
     return [each.model_copy(update={"keys": keys.get(id(each), ())}) for each in outcomes]
 
 
@@ -172,7 +175,13 @@ def _error(raised: Mapping[str, Any] | None) -> str | None:
     return kind[1] if kind else "an error"
 
 
-def _keys(result: ExpectationValidationResult, key: Sequence[str]) -> tuple[str, ...]:
+def _keys(result: ExpectationValidationResult, key: Mapping[str, DataType]) -> tuple[str, ...]:
     """The different keys of the rows that a result shows, each as one text."""
     rows = result.result.get("unexpected_rows") or []
-    return tuple(dict.fromkeys("/".join(str(row[name]) for name in key) for row in rows))
+    keys = (shown.key(_zoned(row[name], type_) for name, type_ in key.items()) for row in rows)
+    return tuple(dict.fromkeys(keys))
+
+
+def _zoned(value: Any, type_: DataType) -> Any:
+    """Spark gives a moment in the machine's own zone, and does not say so."""
+    return value.astimezone() if isinstance(type_, TimestampType) and value is not None else value

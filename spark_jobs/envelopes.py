@@ -45,7 +45,12 @@ def whole(spark: SparkSession, plan: TransformPlan) -> DataFrame:
 def before(spark: SparkSession, plan: TransformPlan, next_: Mapping[int, int]) -> DataFrame:
     """All that the archive holds before some offsets."""
     spans = {number: (0, offset) for number, offset in next_.items()}
-    return _archive(spark, plan).where(_within(spans)).withColumn(AGAIN, F.lit(True))
+    return within(spark, plan, spans).withColumn(AGAIN, F.lit(True))
+
+
+def within(spark: SparkSession, plan: TransformPlan, spans: Mapping[int, tuple[int, int]]) -> DataFrame:
+    """All that the archive holds of some spans."""
+    return _archive(spark, plan).where(_within(spans))
 
 
 def _archive(spark: SparkSession, plan: TransformPlan) -> DataFrame:

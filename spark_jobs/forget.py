@@ -15,6 +15,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from headrace import shown
 from headrace.columns import field_types
 from headrace.errors import SettingsError
 from headrace.record import AFTER
@@ -23,17 +24,17 @@ from headrace.stages.transform import TransformPlan
 from spark_jobs import decoding, envelopes, holding, origins
 from spark_jobs.envelopes import AGAIN
 from spark_jobs.failure import translated
-from spark_jobs.holding import DIGEST
+from spark_jobs.holding import DIGEST, KEY
 from spark_jobs.merging import same_key
 from spark_jobs.session import session
 from spark_jobs.transform import SNAPSHOT_PROPERTY, Transform
 
 # Columns of our own begin as no field may, so that none takes the place of a feed's.
 LIES_PARTITION, LIES_OFFSET = "_lies_partition", "_lies_offset"
-WHICH, READABLE, NAMED, SAYS, HOLDS, NEEDLES, NEEDLE = (
-    "_which", "_readable", "_named", "_says", "_holds", "_needles", "_needle",
+WHICH, READABLE, SAYS, HOLDS, NEEDLES, NEEDLE = (
+    "_which", "_readable", "_says", "_holds", "_needles", "_needle",
 )  # fmt: skip
-KEY = "_key_"
+ASKED = "_key_"
 
 
 def run(plan: str, *, remote: str | None, properties: Mapping[str, str]) -> str:
@@ -70,18 +71,18 @@ class Forget:
         return "{}"
 
     def locate(self) -> Located:
-        digests, shown = self.digests()
+        digests, texts = self.digests()
         records = envelopes.before(self.spark, self.plan, self.asked.next)
         lying = records.withColumns({LIES_PARTITION: F.col("partition"), LIES_OFFSET: F.col("offset")})
         decoded = self.decoded(lying.where(~holding.is_blank()))
-        archived, said = self.found(decoded)
+        archived, told_ = self.found(decoded)
         rows = self.mine(self.clean())
-        said += [row[0] for row in rows.select(F.to_json(F.struct(*self.plan.columns))).collect()]
-        values = self.values(said) | {text for texts in shown for text in texts if len(text.encode()) >= SHORTEST}
+        told_ += [row[0] for row in rows.select(said(self.plan.columns)).collect()]
+        values = self.values(told_) | set(self.telling(texts))
         shared = self.shared(values, decoded)
         return Located(
             digests=digests,
-            shown=shown,
+            shown=texts,
             archive=archived,
             quarantine=self.quarantined(archived),
             clean=rows.count(),
@@ -107,15 +108,14 @@ class Forget:
 
     def digests(self) -> tuple[list[str], list[list[str]]]:
         """The keyed hash of each key, and its fields as texts."""
-        rows = self.keys().select(WHICH, F.struct(*self.plan.key).alias("row"))
+        rows = self.keys().select(WHICH, F.struct(*self.plan.key).alias(KEY))
         hashed = holding.digested(rows, self.plan, self.spark, secret=0)
-        missing = reduce(Column.__or__, (F.col("row")[name].isNull() for name in self.plan.key))
-        texts = F.array(*(F.col("row")[name].cast("string") for name in self.plan.key))
-        found = hashed.select(WHICH, DIGEST, missing, texts).orderBy(WHICH).collect()
-        if bad := [str(row[0] + 1) for row in found if row[2]]:
+        fields = (in_utc(F.col(KEY)[name], self.plan.columns[name]).alias(name) for name in self.plan.key)
+        found = hashed.select(WHICH, DIGEST, *fields).orderBy(WHICH).collect()
+        if bad := [str(row[0] + 1) for row in found if None in row]:
             types = ", ".join(f"{name} ({self.plan.columns[name]})" for name in self.plan.key)
             raise SettingsError(f"feed {self.plan.feed}: key number {', '.join(bad)} is not of its type: {types}.")
-        return [row[1] for row in found], [list(row[3]) for row in found]
+        return [row[1] for row in found], [[shown.field(value) for value in row[2:]] for row in found]
 
     def decoded(self, records: DataFrame) -> DataFrame:
         frames = self.frames
@@ -144,27 +144,26 @@ class Forget:
 
     def narrow(self, decoded: DataFrame) -> DataFrame:
         """Of each record where it lies, which key is its own, and what it says if one is."""
-        plan, types = self.plan, field_types(self.plan.schema_type, json.loads(self.plan.reader))
-        readable = reduce(Column.__and__, (F.col("row")[name].isNotNull() for name in plan.key))
-        told_ = decoding.tombstone_row(plan, types)
-        named = decoded.withColumns({READABLE: F.coalesce(readable, F.lit(False)), NAMED: told_})
-        key = {name: F.when(F.col(READABLE), F.col("row")[name]).otherwise(F.col(NAMED)[name]) for name in plan.key}
-        keys = self.keys().select(WHICH, *(F.col(name).alias(f"{KEY}{name}") for name in plan.key))
-        same = reduce(Column.__and__, (each == F.col(f"{KEY}{name}") for name, each in key.items()))
+        plan = self.plan
+        readable = F.coalesce(holding.is_readable(plan), F.lit(False))
+        named = decoded.withColumns({READABLE: readable, KEY: holding.key_of(plan)})
+        keys = self.keys().select(WHICH, *(F.col(name).alias(f"{ASKED}{name}") for name in plan.key))
+        same = reduce(Column.__and__, (F.col(KEY)[name] == F.col(f"{ASKED}{name}") for name in plan.key))
         return (
             named.join(F.broadcast(keys), same, "left")
             .crossJoin(F.broadcast(self.needles()))
             .select(
                 LIES_PARTITION, LIES_OFFSET, "partition", "offset", "key", WHICH, READABLE,
-                F.when(F.col(WHICH).isNotNull() & F.col(READABLE), F.to_json("row")).alias(SAYS),
+                F.when(F.col(WHICH).isNotNull() & F.col(READABLE), said(plan.columns, of=F.col("row"))).alias(SAYS),
                 F.coalesce(F.expr(_holds()), F.lit(False)).alias(HOLDS),
             )
         )  # fmt: skip
 
     def needles(self) -> DataFrame:
         """The keys' own bytes, where they are so many that they are not in everything."""
-        said = [[bytearray(text.encode()) for text in texts] for texts in self.asked.keys]
-        told_ = [texts for texts in said if max(map(len, texts)) >= SHORTEST]
+        types = [self.plan.columns[name] for name in self.plan.key]
+        every = [list(map(_octets, texts, types)) for texts in self.asked.keys]
+        told_ = [octets for octets in every if max(map(len, octets)) >= SHORTEST]
         return self.spark.createDataFrame([(told_,)], f"{NEEDLES} array<array<binary>>")
 
     def clean(self) -> DataFrame:
@@ -184,6 +183,13 @@ class Forget:
             if len(leaf.encode()) >= SHORTEST
         }
 
+    def telling(self, texts: list[list[str]]) -> Iterator[str]:
+        """What tells the keys: each as it is listed, and of its fields those that lie as they are shown."""
+        types = [self.plan.columns[name] for name in self.plan.key]
+        for each in texts:
+            lying = (text for text, type_ in zip(each, types, strict=True) if type_ in ("string", "binary"))
+            yield from (text for text in (shown.key(each), *lying) if len(text.encode()) >= SHORTEST)
+
     def shared(self, values: set[str], decoded: DataFrame) -> set[str]:
         """Those of the values that records or rows of other keys hold too."""
         if not values:
@@ -195,7 +201,7 @@ class Forget:
         row = decoded.where(F.col("row").isNotNull() & F.col("value").isNotNull()).select("row.*")
         texts = [
             rows.join(F.broadcast(keys.drop(WHICH)), list(plan.key), "left_anti")
-            .select(F.to_json(F.struct(*personal)).alias(SAYS))
+            .select(said({name: plan.columns[name] for name in personal}).alias(SAYS))
             .crossJoin(known)
             .where(F.contains(F.col(SAYS), F.col(NEEDLE)))
             .select(NEEDLE)
@@ -244,6 +250,26 @@ class Forget:
     def note(self) -> None:
         for name, value in self.asked.summary.items():
             self.spark.conf.set(f"{SNAPSHOT_PROPERTY}{name}", value)
+
+
+def said(columns: Mapping[str, str], *, of: Column | None = None) -> Column:
+    """What a row, or a struct that is one, says in some columns, as JSON; bytes in hex, as they are shown."""
+
+    def column(name: str) -> Column:
+        value = F.col(f"`{name}`") if of is None else of[name]
+        return F.concat(F.lit(shown.OCTETS), F.lower(F.hex(value))) if columns[name] == "binary" else value
+
+    return F.to_json(F.struct(*(column(name).alias(name) for name in columns)))
+
+
+def in_utc(value: Column, type_: str) -> Column:
+    """A moment without its zone, which Python would take for the machine's own; anything else as it is."""
+    return value.cast("timestamp_ntz") if type_ == "timestamp" else value
+
+
+def _octets(text: str, type_: str) -> bytearray:
+    """A field of a key as a record holds it."""
+    return bytearray.fromhex(text) if type_ == "binary" else bytearray(text.encode())
 
 
 def _holds() -> str:

@@ -1,20 +1,26 @@
 """Holding: the records of forgotten keys, told by keyed hashes, so that nothing brings them back.
 
 Blanked records are told by their header. Others may come back by a replay, an import or an older copy: those of a key
-on the hold list are left out when they came before it was forgotten. The hashes are Spark's own, as in `origins`.
+on the hold list are left out when they came before it was forgotten, and so is a copy whose original is blank. The
+hashes are Spark's own, as in `origins`.
 """
+
+import json
+from functools import reduce
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from headrace import provenance
+from headrace.columns import field_types
 from headrace.forgotten import MARK
 from headrace.provenance import ABSENT
 from headrace.stages.transform import TransformPlan
+from spark_jobs import decoding, envelopes
 from spark_jobs.origins import is_from_elsewhere
 
 FORGOTTEN = "forgotten"
-PADS, DIGEST, NEXT = "_hold_pads", "_hold_digest", "_hold_next"
+PADS, DIGEST, NEXT, KEY, ORIGINAL = "_hold_pads", "_hold_digest", "_hold_next", "_hold_key", "_hold_original"
 
 
 def is_blank() -> Column:
@@ -24,11 +30,42 @@ def is_blank() -> Column:
     )
 
 
+def blanked(placed: DataFrame, plan: TransformPlan, spark: SparkSession) -> DataFrame:
+    """Placed records, with those marked that are blank, and copies whose original is, whatever these say."""
+    marked_ = placed.withColumn(FORGOTTEN, is_blank())
+    copies = placed.where(F.col("replayed")).groupBy("partition").agg(F.min("offset"), F.max("offset")).collect()
+    if not copies:
+        return marked_
+    # Only where the originals lie: statistics of offsets leave out all other files.
+    spans = {partition: (first, last + 1) for partition, first, last in copies}
+    originals = envelopes.within(spark, plan, spans).where(is_blank())
+    known = originals.select("partition", "offset", F.lit(True).alias(ORIGINAL))
+    return (
+        marked_.join(known, ["partition", "offset"], "left")
+        .withColumn(FORGOTTEN, F.col(FORGOTTEN) | (F.col("replayed") & F.col(ORIGINAL).isNotNull()))
+        .drop(ORIGINAL)
+    )
+
+
 def marked(decoded: DataFrame, plan: TransformPlan, spark: SparkSession) -> DataFrame:
     """Decoded records, of which blanked ones are marked, with those marked too whose key is held."""
+    decoded = decoded.withColumn(KEY, key_of(plan))
     for secret in sorted({each.secret for each in plan.held}):
         decoded = _marked(decoded, plan, spark, secret=secret)
-    return decoded
+    return decoded.drop(KEY)
+
+
+def key_of(plan: TransformPlan) -> Column:
+    """A decoded record's key: by its fields, or, as a tombstone's, by the Kafka key where they do not tell it."""
+    told = decoding.tombstone_row(plan, field_types(plan.schema_type, json.loads(plan.reader)))
+    return F.struct(
+        *(F.when(is_readable(plan), F.col("row")[name]).otherwise(told[name]).alias(name) for name in plan.key)
+    )
+
+
+def is_readable(plan: TransformPlan) -> Column:
+    """Whether the fields of a decoded record tell its key."""
+    return reduce(Column.__and__, (F.col("row")[name].isNotNull() for name in plan.key))
 
 
 def _marked(decoded: DataFrame, plan: TransformPlan, spark: SparkSession, *, secret: int) -> DataFrame:
@@ -47,7 +84,7 @@ def _marked(decoded: DataFrame, plan: TransformPlan, spark: SparkSession, *, sec
 
 
 def digested(rows: DataFrame, plan: TransformPlan, spark: SparkSession, *, secret: int) -> DataFrame:
-    """Rows, in the struct `row`, with the keyed hash of their keys."""
+    """Rows, whose key is a struct of its fields, with the keyed hash of that."""
     inner, outer = provenance.pads(bytes.fromhex(plan.signing[secret]))
     # A table of one row, never a literal: a query's plan is shown and logged in many places.
     pads = spark.createDataFrame(
@@ -64,5 +101,5 @@ def _hmac(plan: TransformPlan) -> str:
 
 
 def _bytes(name: str, plan: TransformPlan) -> str:
-    field = f"row.`{name}`"
+    field = f"{KEY}.`{name}`"
     return field if plan.columns[name] == "binary" else f"cast(cast({field} as string) as binary)"

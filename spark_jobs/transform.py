@@ -38,7 +38,7 @@ from spark_jobs.quarantining import has_judged, quarantine
 from spark_jobs.session import session
 
 SNAPSHOT_PROPERTY = "spark.sql.iceberg.snapshot-property."
-RARE = ("replayed", "imported", "forgotten", "withdrawn")
+RARE = ("replayed", "imported", "forgotten", "unblanked", "withdrawn")
 """Accounts that are told only where there is something to tell."""
 
 
@@ -106,8 +106,8 @@ class Transform:
             )
         rows = self.keep(self.flat(rows))
         decided = deciding.summary(rows)
-        read = seen.accounts["read"] + forgotten
-        accounts = _told({**seen.accounts, "read": read, "forgotten": forgotten, **decided.accounts})
+        read = seen.accounts["read"] + forgotten["forgotten"]
+        accounts = _told({**seen.accounts, "read": read, **forgotten, **decided.accounts})
         self.commit(rows, decided, accounts=accounts, settles=bool(seen.again))
         return accounts
 
@@ -115,7 +115,7 @@ class Transform:
         """The records decoded, each with the reason for which it is rejected, if it is."""
         placed = self.flat(origins.placed(records, self.plan, self.spark))
         if self.plan.held:
-            placed = self.flat(placed.withColumn(FORGOTTEN, holding.is_blank()))
+            placed = self.flat(holding.blanked(placed, self.plan, self.spark))
         decoded = decoding.decoded(placed, self.plan)
         if self.plan.held:
             decoded = self.flat(holding.marked(self.flat(decoded), self.plan, self.spark))
@@ -130,11 +130,14 @@ class Transform:
         )
         return self.keep(self.flat(checked))
 
-    def admitted(self, judged: DataFrame) -> tuple[DataFrame, int]:
-        """The records that are not forgotten, and how many are."""
+    def admitted(self, judged: DataFrame) -> tuple[DataFrame, dict[str, int]]:
+        """The records that are not forgotten, and how many are; those came back that the archive holds unblanked."""
         if not self.plan.held:
-            return judged, 0
-        return judged.where(~F.col(FORGOTTEN)).drop(FORGOTTEN), judged.where(F.col(FORGOTTEN)).count()
+            return judged, {"forgotten": 0}
+        told = {"forgotten": F.count("*"), "unblanked": F.count_if(~holding.is_blank())}
+        row = judged.where(F.col(FORGOTTEN)).agg(*(count.alias(name) for name, count in told.items())).first()
+        assert row is not None, "an aggregate without groups gives one row"
+        return judged.where(~F.col(FORGOTTEN)).drop(FORGOTTEN), row.asDict()
 
     def met(self, clean: DataFrame, good: DataFrame, seen: Survey) -> DataFrame:
         """The standing rows of the batch's keys."""

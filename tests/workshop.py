@@ -114,15 +114,19 @@ class Workshop:
         return json.loads(Spark.of(self.feed, self.lake).run("transform", plan.model_dump_json()))
 
     def check(self, run: str) -> Any:
+        from headrace.stages import check
+
+        return check.judge(self.checked(run), feed=self.feed.name, branch=layout.branch(run))
+
+    def checked(self, run: str) -> Any:
+        """How each check came out, whatever it means."""
         from headrace.airflow.spark import Spark
         from headrace.stages import check
 
         plan = check.plan(self.feed, lake=self.lake, run=run)
         assert plan is not None
         outcomes = json.loads(Spark.of(self.feed, self.lake).run("check", plan.model_dump_json()))
-        return check.judge(
-            [check.Outcome.model_validate(each) for each in outcomes], feed=self.feed.name, branch=plan.branch
-        )
+        return [check.Outcome.model_validate(each) for each in outcomes]
 
     def publish_run(self, run: str) -> Any:
         from headrace.stages import publish

@@ -6,7 +6,6 @@ figures of each partition. Only where these differ is there a second pass, which
 their keys and a hash of each column.
 """
 
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -17,7 +16,7 @@ import duckdb
 import pyarrow as pa
 from psycopg import sql
 
-from headrace import scanning
+from headrace import scanning, scratch, shown
 from headrace.declaration import Partition
 
 Side = Callable[[], Iterator[pa.RecordBatch]]
@@ -168,8 +167,12 @@ def differences(shape: Shape, *, expected: Side, found: Side, listed: int = LIST
 
 @contextmanager
 def _engine() -> Iterator[duckdb.DuckDBPyConnection]:
-    with tempfile.TemporaryDirectory(prefix="headrace-") as folder:
-        settings: dict[str, Any] = {"memory_limit": MEMORY, "temp_directory": folder, "preserve_insertion_order": False}
+    with scratch.folder() as folder:
+        settings: dict[str, Any] = {
+            "memory_limit": MEMORY,
+            "temp_directory": str(folder),
+            "preserve_insertion_order": False,
+        }
         with closing(duckdb.connect(config=settings)) as engine:
             yield engine
 
@@ -288,10 +291,10 @@ class _Search:
 
     def keys(self, kind: Kind, listed: int) -> Keys:
         rows = KINDS[kind](self)
-        shown = sql.SQL("select concat_ws('/', {}) from ({}) group by all order by 1 limit {}")
-        keys = self._asked(shown.format(_names(self.shape.key), rows, sql.Literal(listed)))
+        first = sql.SQL("select {} from ({}) group by all order by all limit {}")
+        keys = self._asked(first.format(_names(self.shape.key), rows, sql.Literal(listed)))
         count = self._asked(sql.SQL("select count(*) from ({})").format(rows))[0][0]
-        return Keys(count, tuple(key for (key,) in keys))
+        return Keys(count, tuple(map(shown.key, keys)))
 
     def columns(self) -> dict[str, int]:
         """In how many of the altered rows each column differs, the busiest first."""

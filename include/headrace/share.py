@@ -19,6 +19,7 @@ from headrace.declaration import Mask, Sharing
 from headrace.fault import Fault
 from headrace.feed import Feed
 from headrace.masks import MaskKey
+from headrace.shown import OCTETS
 
 LONGEST_NAME = 63
 """How many bytes of a column's name Postgres keeps; it cuts off the rest without a word."""
@@ -204,6 +205,8 @@ def keys(share: Share, shown: Sequence[Sequence[str]], *, mask_key: MaskKey) -> 
 
 
 def _parsed(texts: Sequence[str], type_: pa.DataType) -> pa.Array:
+    if pa.types.is_binary(type_):
+        return pa.array([bytes.fromhex(text.removeprefix(OCTETS)) for text in texts], type_)
     read = pa.array(texts, pa.string())
     if pa.types.is_timestamp(type_) and type_.tz:
         # Arrow wants a zone in such texts, which Spark leaves out: it tells them in UTC.

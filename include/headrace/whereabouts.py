@@ -3,14 +3,22 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from headrace import layout
+from pyiceberg.table import Table
+from pyiceberg.types import IcebergType, ListType, MapType, StructType
+
+from headrace import away, clean, layout, personal
+from headrace.columns import columns
 from headrace.declaration import Sharing
 from headrace.feed import Feed
 from headrace.field import Field
+from headrace.lake import Lake
+from headrace.layout import Identifier
+from headrace.personal import Kinds
 from headrace.warehouse import Warehouse
 
 AS_IT_IS = "as it is"
 IN_RECORDS = "in bytes"
+NONE: Mapping[str, Kinds] = {}
 
 
 @dataclass(frozen=True)
@@ -27,26 +35,95 @@ class Place:
     how: str
 
 
-def find(word: str, feeds: Iterable[Feed], warehouses: Mapping[str, Warehouse]) -> Iterator[Place]:
-    """Everywhere that a field of this name is, or a field that holds this kind of personal data."""
+def find(
+    word: str, feeds: Iterable[Feed], warehouses: Mapping[str, Warehouse], *, former: Mapping[str, Kinds] = NONE
+) -> Iterator[Place]:
+    """Everywhere that a field of this name is, or one inside it, or a field that holds this kind of personal data.
+
+    `former` are the columns of clean tables that their feeds have no more.
+    """
     for feed in feeds:
+        inside = {column.name: set(_names(column.type)) for column in columns(feed)}
         for field in feed.fields:
-            if word in (field.name, *field.aliases, *field.kinds):
+            if word in (field.name, *field.aliases, *field.kinds, *inside[field.name]):
                 yield from _places(feed, field, warehouses)
+        for name, kind in former.get(feed.name, {}).items():
+            if word in (name, kind):
+                yield from _former(feed, name, kind, warehouses)
+
+
+@away.tells
+def former_columns(feeds: Iterable[Feed], *, lake: Lake) -> dict[str, Kinds]:
+    """By feed, the columns of its clean table that it has no more, with the kind of personal data that each holds."""
+    tables = {feed.name: (feed, lake.find(layout.clean_table(feed.name))) for feed in feeds}
+    return {name: _gone(feed, table) for name, (feed, table) in tables.items() if table}
+
+
+def _gone(feed: Feed, table: Table) -> Kinds:
+    now = {name for field in feed.fields for name in (field.name, *field.aliases)}
+    left = [field.name for field in clean.shown(feed, table.schema()).fields if field.name not in now]
+    return personal.kinds(left, feed=None, noted=table.properties.get(personal.PROPERTY))
+
+
+def _names(type_: IcebergType) -> Iterator[str]:
+    """The names of the fields inside a type, however deep they lie."""
+    match type_:
+        case StructType(fields=fields):
+            for field in fields:
+                yield field.name
+                yield from _names(field.field_type)
+        case ListType():
+            yield from _names(type_.element_type)
+        case MapType():
+            yield from _names(type_.value_type)
 
 
 def _places(feed: Feed, field: Field, warehouses: Mapping[str, Warehouse]) -> Iterator[Place]:
     def at(store: str, place: str, how: str) -> Place:
         return Place(feed.name, field.name, ", ".join(field.kinds), store, place, how)
 
-    yield at("stream" if feed.declaration.kinesis else "topic", feed.topic, IN_RECORDS)
-    yield at("archive", ".".join(layout.archive_table(feed.name)), IN_RECORDS)
-    yield at("clean", f"{'.'.join(layout.clean_table(feed.name))}.{field.name}", AS_IT_IS)
-    yield at("quarantine", ".".join(layout.quarantine_table(feed.name)), "in bytes, if rejected")
+    for store, place, how in _records(feed):
+        yield at(store, place, how)
+    yield at("clean", f"{_name(layout.clean_table(feed.name))}.{field.name}", AS_IT_IS)
     for name, share in feed.declaration.warehouses.items():
-        if how := _shared(field, share):
-            schema = warehouses[name].schema_name if name in warehouses else "?"
-            yield at(name, f"{schema}.{feed.name}.{field.name}", how)
+        if shared := _shared(field, share):
+            yield at(name, f"{_schema(warehouses, name)}.{feed.name}.{field.name}", shared)
+    if field.name in feed.declaration.key:
+        yield at("hold list", _name(layout.forgotten_table(feed.name)), "hashed, of forgotten keys")
+        if not feed.personal & set(feed.declaration.key):
+            yield at("checks", f"checks/{feed.name}", "keys of rows that failed")
+            yield at("reconciled", _name(layout.reconciled_table(feed.name)), "keys of rows that differed")
+
+
+def _records(feed: Feed) -> Iterator[tuple[str, str, str]]:
+    """The stores of whole records."""
+    drains = feed.declaration.topic.drains
+    yield "stream" if feed.declaration.kinesis else "topic", feed.topic, IN_RECORDS
+    if drains:
+        yield "topic", drains.topic, f"{IN_RECORDS}, of the drained topic"
+    yield "archive", _name(layout.archive_table(feed.name)), IN_RECORDS
+    yield "quarantine", _name(layout.quarantine_table(feed.name)), f"{IN_RECORDS}, if rejected"
+
+
+def _former(feed: Feed, name: str, kind: str | None, warehouses: Mapping[str, Warehouse]) -> Iterator[Place]:
+    """Where a field is still that the feed has dropped: a warehouse keeps it if it is not personal."""
+
+    def at(store: str, place: str, how: str) -> Place:
+        return Place(feed.name, name, kind or "", store, place, f"{how}, of former versions")
+
+    for store, place, how in _records(feed):
+        yield at(store, place, how)
+    yield at("clean", f"{_name(layout.clean_table(feed.name))}.{name}", AS_IT_IS)
+    for warehouse in feed.declaration.warehouses if kind is None else ():
+        yield at(warehouse, f"{_schema(warehouses, warehouse)}.{feed.name}.{name}", AS_IT_IS)
+
+
+def _name(table: Identifier) -> str:
+    return ".".join(table)
+
+
+def _schema(warehouses: Mapping[str, Warehouse], name: str) -> str:
+    return warehouses[name].schema_name if name in warehouses else "?"
 
 
 def _shared(field: Field, share: Sharing) -> str | None:

@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +11,17 @@ import psycopg
 import pytest
 
 import headrace
+from demo.content import CONTENT, Life
+from demo.feed import read_feed
+from demo.generator import DAMAGED_REVISION, SEED, SIZES, meanings
+from demo.record import Version
 from stack.environment import database_url
 from stack.parts import postgres
 from stack.parts.part import Stack
 
 PERSONAL = {"orders": ["email"], "customers": ["name", "email", "phone"], "calls": ["caller", "callee"]}
+ROUNDS = 2
+"""As many as the fixture publishes."""
 TELLING = 8
 """Shorter values, which the demo plants too, stand in anything."""
 PROGRAMS = Path(sys.executable).parent
@@ -23,18 +29,33 @@ PROGRAMS = Path(sys.executable).parent
 
 @pytest.fixture(scope="module")
 def planted(demo: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One value a line, as the clean tables hold them; those are whole, so that no mask of one is taken for it."""
+    """One value a line: what the clean tables hold, and all that the demo ever said of people.
+
+    They are whole, so that no mask of one is taken for it.
+    """
     os.environ["HEADRACE_PERSONAL"] = "*"
     values: set[str] = set()
     for feed, columns in PERSONAL.items():
         rows = headrace.read(feed, columns=columns).arrow()
         for name in columns:
             values |= {value for value in rows.column(name).unique().to_pylist() if len(value or "") >= TELLING}
+        there = len(values)
+        values |= {value for value in said(feed, columns) if len(value) >= TELLING}
+        assert len(values) > there, "rows alone know nothing of deleted people, or of records in quarantine"
     del os.environ["HEADRACE_PERSONAL"]
     assert len(values) > 10_000
     file = tmp_path_factory.mktemp("planted") / "values"
     file.write_text("\n".join(values), encoding="utf-8")
     return file
+
+
+def said(example: str, columns: Iterable[str]) -> Iterator[str]:
+    """What the demo's records said: superseded versions, deleted people, and what it damaged."""
+    feed = read_feed(example)
+    versions = [meaning.row for _, meaning in meanings(feed, rounds=ROUNDS) if isinstance(meaning, Version)]
+    lives = (Life(SEED, example, number, index) for number in range(ROUNDS) for index in range(SIZES[example]))
+    damaged = (CONTENT[example](life, DAMAGED_REVISION, 0) for life in lives)
+    yield from (str(row[name]) for row in (*versions, *damaged) for name in columns if row.get(name))
 
 
 def files_of(stack: Stack, database: str) -> Path:

@@ -14,6 +14,7 @@ from workshop import Record, Workshop
 
 from headrace import feed as feeds
 from headrace import layout
+from headrace.airflow import forgetting
 from headrace.errors import TopicError, TopicMissing
 from headrace.lake import heads_of
 from headrace.stages import extract
@@ -318,3 +319,14 @@ def test_json_feeds_drain_too(workshop: Make) -> None:
     new.run()
     assert {row["id"]: row["count"] for row in new.clean()} == {"a": 7}
     assert new.quarantine() == {(-1, 2): "undecodable"}
+
+
+def test_forget_tells_what_either_topic_has_that_the_archive_has_not(broken: Broken) -> None:
+    broken.old.publish(older("a", 1, mail="ada@example.org"), older("c", 1))
+    broken.new.merge(newer("b", 1))
+    broken.old.publish(older("a", 2))
+    broken.new.publish(newer("b", 2), newer("b", 3))
+    done = forgetting.forget(broken.new.feed, ["a"], by="test")
+    assert done
+    assert (len(done.done.located.archive), done.later) == (1, 3)
+    assert {each.topic: each.records for each in done.topics} == {broken.old.feed.topic: 1, broken.new.feed.topic: 0}

@@ -2,13 +2,15 @@
 
 import json
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import psycopg
+import pyarrow as pa
 import pytest
 from forget_run import ForgetRun
 from nursery import Nursery, errand
@@ -17,13 +19,15 @@ from row_feed import row_feed
 from typer.testing import CliRunner
 from workshop import ORDER, Record, Workshop
 
-from headrace import layout, objects, outcome, results
+from headrace import layout, objects, outcome, reconciliation, results
 from headrace.airflow import connections, forgetting
 from headrace.cli import app
+from headrace.errors import BranchMoved
 from headrace.kafka.pace import Rate
 from headrace.lease import Leases
 from headrace.slice import Slice
-from headrace.stages import absence, replay, verify
+from headrace.stages import absence, forget, publish, replay, verify
+from headrace.warehouses.redshift_folder import Folder
 
 Make = Callable[..., Workshop]
 PERSON = "person-0815"
@@ -80,14 +84,9 @@ def test_a_person_leaves_every_store_and_nothing_brings_them_back(workshop: Make
     shop.load("finance")
     shop.load("engineering")
     assert len(shop.quarantine()) == 3
-    told = outcome.Outcome(
-        expectation=outcome.Expectation(name="x", arguments={}), success=False, keys=("other", PERSON)
-    )
-    result = results.Result(
-        feed=shop.feed.name, run="r", branch="b", snapshot="1", at="2026-11-18T00:00:00Z", outcomes=[told]
-    )
-    results.write(result, lake=shop.lake)
-    assert holding(shop, PERSON, MAIL)
+    listed(shop, "other", PERSON)
+    seen = absence.prove(shop.feed, [PERSON, MAIL], lake=shop.lake).found
+    assert {"column key", "column value"} <= {each.where for each in seen if each.object.startswith("archive/")}
 
     tried = forgotten(shop, dry_run=True)
     assert records(tried) == {"archive": 5, "clean": 1, "quarantine": 3}
@@ -170,25 +169,28 @@ def test_two_at_once_beside_an_extract_and_copies_in_the_topic_stay_out(workshop
     names = {4711: "Grace Hopper", 4712: "Edsger Dijkstra", 4713: "Barbara Liskov"}
     shop.merge(*(visit(number, name=name) for number, name in names.items()))
     shop.merge(visit(4711, city="Arlington"), Record(None, key=visit(4712).key))
-    assert replayed(shop).records == 5
+    shop.merge(Record(b"no frame", key=visit(4711).key), Record(b"shop: 4712"), Record(b"no frame either"))
+    assert replayed(shop).records == 8
     keys = [json.dumps({"visitor": number, "site": "shop"}) for number in (4711, 4712)]
     with ThreadPoolExecutor(3) as pool:
         tried = [pool.submit(forgotten, shop, key) for key in keys]
         beside = pool.submit(shop.extract)
         one, other = (each.result() for each in tried)
-        assert beside.result().records == 5
+        assert beside.result().records == 8
     assert (one.rows_left, other.rows_left) == (0, 0)
     # Whether the copies were archived before or after is a matter of luck: held out they are in any case.
     shop.extract()
     accounts = shop.again()
-    assert accounts["forgotten"] == 4, "the copies of what the two said, whether blanked or held out"
+    assert accounts["forgotten"] == 6, "the copies of what the two said, whether blanked or held out"
     assert [row["visitor"] for row in shop.clean()] == [4713]
+    assert list(shop.quarantine()) == [(0, 7)], "nobody's"
     done = forgotten(shop, *keys)
     assert done.is_whole
     assert holding(shop, names[4711], names[4712]) == set()
     assert holding(shop, names[4713])
-    assert replayed(shop, again=1).forgotten == 8
+    assert replayed(shop, again=1).forgotten == 12
     shop.run()
+    assert list(shop.quarantine()) == [(0, 7)]
     assert [row["visitor"] for row in shop.clean()] == [4713]
     assert verify.verify(shop.feed, lake=shop.lake, kafka=shop.kafka).is_equal
 
@@ -202,17 +204,32 @@ def nursery() -> Iterator[Nursery]:
 
 POINTS = [
     ("forget.hold", 0, "after"),
+    ("forget.quarantine", 0, "after"),
     ("forget.switch", 0, "after"),
+    ("forget.mend", 0, "after"),
     ("forget.replace", 0, "before"),
     ("forget.replace", 0, "after"),
     ("forget.delete", 4, "after"),  # the data files of the clean table's history; its manifests are still there
+    ("forget.load", 0, "before"),
+    ("forget.prove", 0, "before"),
 ]
 
 
+def listed(shop: Workshop, *keys: str) -> None:
+    """Keep a check's result that lists keys."""
+    told = outcome.Outcome(expectation=outcome.Expectation(name="x", arguments={}), success=False, keys=keys)
+    result = results.Result(
+        feed=shop.feed.name, run="r", branch="b", snapshot="1", at="2026-11-18T00:00:00Z", outcomes=[told]
+    )
+    results.write(result, lake=shop.lake)
+
+
 def test_killed_anywhere_a_second_forget_completes_it(workshop: Make, nursery: Nursery) -> None:
-    shop = workshop({**ORDER, "warehouses": {}})
-    shop.merge(order(PERSON, 1, email=MAIL), order("other", 1))
+    shop = workshop({**ORDER, "warehouses": {"finance": {"keep": ["email"]}}})
+    shop.merge(order(PERSON, 1, email=MAIL), order("other", 1), Record(b"\x07 no frame", key=PERSON))
     shop.merge(order(PERSON, 2, email=MAIL))
+    shop.load()
+    listed(shop, "other", PERSON)
     work = ForgetRun((shop.feed.file, json.dumps(shop.feed.schema)), (PERSON,))
     leases = Leases(shop.lake.database)
     turns = [layout.lease(table(shop.feed.name)) for table in (layout.clean_table, layout.archive_table)]
@@ -223,12 +240,43 @@ def test_killed_anywhere_a_second_forget_completes_it(workshop: Make, nursery: N
             # They would run out by themselves; nobody needs to wait for that here.
             if found := leases.holder(each):
                 leases.release(each, holder=found.holder)
-        shop.again()
+    accounts = shop.again(window=(0, 2**62))
+    assert accounts["forgotten"] == 3
     whole = nursery.run(errand(shop, work=work))
     assert (whole.error, whole.records) == ("", 1)
     assert holding(shop, PERSON, MAIL) == set()
+    assert shop.quarantine() == {}
     assert [row["id"] for row in shop.clean()] == ["other"]
+    assert ids(shop) == {"other"}
     assert verify.verify(shop.feed, lake=shop.lake, kafka=shop.kafka).is_equal
+
+
+def test_a_run_and_a_load_beside_it_bring_nobody_back(workshop: Make) -> None:
+    shop = workshop()
+    shop.merge(order(PERSON, 1, email=MAIL), order("other", 1), Record(f"x {PERSON} x".encode()))
+    shop.publish(order(PERSON, 2, email=MAIL))
+    shop.extract()
+    shop.transform("r")
+    assert replayed(shop).records == 4
+    tip = shop.lake.find(layout.clean_table(shop.feed.name)).metadata.refs[layout.branch("r")].snapshot_id
+    leases, turn = Leases(shop.lake.database), layout.lease(layout.clean_table(shop.feed.name))
+    assert leases.take(turn, holder="the run", doing="transform")
+    with ThreadPoolExecutor(2) as pool:
+        waiting, beside = pool.submit(forgotten, shop), pool.submit(shop.load)
+        assert beside.result().counts.inserted == 2
+        assert not waiting.done()
+        assert len(shop.clean()) == 2, "while a run has the turn, nothing is forgotten"
+        leases.release(turn, holder="the run")
+        done = waiting.result()
+    assert done.is_whole, forgetting.told(done)
+    with pytest.raises(BranchMoved):
+        publish.publish(shop.feed, lake=shop.lake, run="r", checked=tip)
+    accounts = shop.run()
+    assert (accounts["forgotten"], accounts["unblanked"], shop.quarantine()) == (3, 3, {})
+    assert holding(shop, PERSON, MAIL), "the copies lie in the archive"
+    assert records(forgotten(shop)) == {"archive": 3}
+    assert ids(shop) == ids(shop, "engineering") == {"other"}
+    assert holding(shop, PERSON, MAIL) == set()
 
 
 def test_a_warehouse_that_is_down_is_told_and_caught_up_with(
@@ -250,6 +298,134 @@ def test_a_warehouse_that_is_down_is_told_and_caught_up_with(
     assert f"topic {shop.feed.topic} may still hold some: " in done.output
     assert PERSON not in done.output
     assert ids(shop) == {"other"}
+
+
+def avro(name: str, type_: str, logical: str, **more: Any) -> dict[str, Any]:
+    return {"name": name, "type": {"type": type_, "logicalType": logical}, **more}
+
+
+READING = {
+    "key": ["token", "device", "at", "night"],
+    "warehouses": {"finance": {}},
+    "checks": [{"column": "grade", "between": [0, 10], "severity": "warn"}],
+}
+READING_FIELDS = [
+    {"name": "token", "type": "bytes"}, avro("device", "string", "uuid"), avro("at", "long", "timestamp-millis"),
+    {"name": "night", "type": "boolean"}, {"name": "grade", "type": "int"},
+    {"name": "seal", "type": ["null", "bytes"], "default": None, "pii": "other"},
+]  # fmt: skip
+DEVICE, OTHER = "0f8fad5b-d9cb-469f-a165-70867728950e", "7c9e6679-7425-40de-944b-e07fc1f90ae7"
+TOKEN, SEAL = bytes.fromhex("00ff80fe01"), bytes.fromhex("80818283fffe")
+
+
+def reading(device: str) -> Record:
+    row = {"token": TOKEN, "device": device, "at": 1_790_000_000_001, "night": True, "grade": 99}
+    return Record({**row, "seal": SEAL if device == DEVICE else None}, key=device)
+
+
+def test_keys_of_bytes_uuids_and_moments_leave_every_store(workshop: Make) -> None:
+    shop = workshop(READING, fields=READING_FIELDS)
+    broken = Record(b"true 2026-09-21 14:13:20.001 " + TOKEN + DEVICE.encode())
+    shop.publish(reading(DEVICE), reading(DEVICE.upper()), reading(OTHER), broken)
+    shop.extract()
+    shop.transform("r")
+    outcomes = shop.checked("r")
+    assert {key for each in outcomes for key in each.keys} == {
+        f"hex:00ff80fe01/{device}/2026-09-21 14:13:20.001/true" for device in (DEVICE, OTHER)
+    }
+    result = results.Result(
+        feed=shop.feed.name, run="r", branch="b", snapshot="1", at="2026-11-18T00:00:00Z", outcomes=outcomes
+    )
+    results.write(result, lake=shop.lake)
+    shop.publish_run("r")
+    shop.load()
+
+    key = {"token": "hex:00FF80FE01", "device": DEVICE, "at": "2026-09-21 14:13:20.001", "night": True}
+    done = forgotten(shop, json.dumps(key))
+    assert done.is_whole, forgetting.told(done)
+    assert records(done) == {"archive": 3, "clean": 1, "quarantine": 1, "checks": 1}
+    assert done.warehouses[0].deleted == 1
+    assert holding(shop, DEVICE, f"hex:{SEAL.hex()}") == set()
+    assert [row["device"] for row in shop.clean()] == [uuid.UUID(OTHER).bytes]
+    assert holding(shop, OTHER)
+
+
+def test_what_killed_loads_left_is_found_and_a_silent_warehouse_is_told(
+    workshop: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = workshop({**ORDER, "warehouses": {}})
+    shop.merge(order(PERSON, 1, email=MAIL), order("other", 1))
+    bucket = objects.place(shop.lake.location)[0]
+    elsewhere = f"s3://{bucket}/elsewhere-{uuid.uuid4().hex}"
+    (tmp_path / "cluster.json").write_text(json.dumps({"kind": "redshift", "staging": elsewhere}))
+    monkeypatch.setenv("HEADRACE_WAREHOUSES", str(tmp_path))
+    monkeypatch.setenv("AIRFLOW_CONN_HEADRACE_WAREHOUSE_CLUSTER", "redshift://nobody:x@127.0.0.1:1/none")
+    rows = pa.RecordBatch.from_pylist([{"id": PERSON, "email": MAIL}])
+    for location in (shop.lake.location, elsewhere):
+        left = layout.staging_location(location, shop.feed.name, "cluster")
+        Folder(shop.lake.s3, f"{left}/{uuid.uuid4().hex}").write("rows", iter([rows]), schema=rows.schema)
+
+    young = forgotten(shop)
+    assert not young.is_whole
+    assert young.absence
+    assert {each.object.rpartition("/")[0].rpartition("/")[2] for each in young.absence.found} == {"rows"}
+    assert len({each.object for each in young.absence.found}) == 2
+    assert [each.name for each in young.warehouses] == ["cluster"]
+    assert "is not known" in young.warehouses[0].fault
+
+    with monkeypatch.context() as later:
+        now = forget.s3_time
+        later.setattr(forget, "s3_time", lambda lake: now(lake) + timedelta(days=2))
+        done = forgotten(shop)
+    assert done.absence
+    assert done.absence.found == ()
+    assert records(done) == {"staged for warehouses": 4}, "the files and their manifests"
+    assert not done.is_whole
+
+
+def compared(*keys: str) -> reconciliation.Reconciliation:
+    """Two stores that differ in some rows."""
+    counts = dict.fromkeys(("expected_rows", "found_rows", "expected_unique", "found_unique"), 1)
+    return reconciliation.Reconciliation(
+        at=datetime.now(UTC),
+        run="r",
+        expected="archive",
+        found="clean",
+        scope="whole",
+        snapshot=1,
+        agrees=False,
+        differences={"keys": {"lost": {"count": len(keys), "keys": list(keys)}}},
+        seconds=0,
+        **counts,
+    )
+
+
+def test_keys_leave_what_was_reconciled_though_more_is_kept_meanwhile(
+    workshop: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = workshop({**ORDER, "warehouses": {}})
+    shop.merge(order(PERSON, 1), order("other", 1))
+    reconciliation.keep(shop.feed.name, [compared("other", PERSON)], lake=shop.lake)
+    scrubber, kept = forget.scrubber, []
+
+    def interrupted(keys: Collection[str]) -> Callable[[str], str]:
+        """Takes keys out, while somebody else keeps a comparison."""
+        scrubbed = scrubber(keys)
+
+        def mended(text: str) -> str:
+            if not kept:
+                kept.append(text)
+                reconciliation.keep(shop.feed.name, [compared(PERSON)], lake=shop.lake)
+            return scrubbed(text)
+
+        return mended
+
+    monkeypatch.setattr(forget, "scrubber", interrupted)
+    done = forgotten(shop)
+    assert done.is_whole, forgetting.told(done)
+    assert kept
+    left = reconciliation.latest(shop.feed.name, lake=shop.lake, count=9)
+    assert [each.differences["keys"]["lost"]["keys"] for each in left] == [[], ["other"]]
 
 
 def test_the_command_asks_first_and_tells_no_key(tmp_path: Path) -> None:

@@ -2,22 +2,27 @@
 
 import io
 import json
+import uuid
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
+from decimal import Decimal
 
 import fastavro
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyiceberg.io.pyarrow import schema_to_pyarrow
 
-from headrace import blanking, forgotten, imprint
+from headrace import blanking, forgotten, imprint, record, shown
+from headrace.archive_file import Encoder
 from headrace.comparison import compare
 from headrace.errors import SettingsError
 from headrace.forgotten import Entry
 from headrace.heads import Heads
 from headrace.kafka.limits import Limits
 from headrace.provenance import SigningKey
+from headrace.reckoning import Shape, reckon
 from headrace.scrubbing import scrubber
 from headrace.stages import absence, retained
 
@@ -148,6 +153,81 @@ def test_nothing_hides_behind_compression_nesting_or_statistics() -> None:
     assert list(found("a.avro", _manifest(), b"needle-2")) == []
     assert list(found("a.json", b'["needle-1"]', b"needle-1")) == ["its bytes"]
     assert absence.forms("ü") == {"ü".encode(), b"\\u00fc"}
+
+
+def _archived(rows: pa.Table) -> bytes:
+    """As extract, blanking and Spark's workers write them."""
+    encoder = Encoder(rows.schema)
+    encoder.write(rows)
+    return encoder.close()[0]
+
+
+def test_payloads_of_an_archive_file_are_looked_through() -> None:
+    said = {"key": b"key-0815", "value": b"\0 Grace Hopper", "headers": [{"name": "h", "value": b"Arlington"}]}
+    lies = {"partition": 0, "timestamp": 1, "timestamp_type": "create", "hour": datetime(2026, 1, 1, tzinfo=UTC)}
+    schema = schema_to_pyarrow(record.SCHEMA)
+    rows = pa.Table.from_pylist([{**lies, **said, "offset": offset} for offset in range(500)], schema=schema)
+    for column, needle in (("key", b"key-0815"), ("value", b"Grace Hopper"), ("headers", b"Arlington")):
+        assert f"column {column}" in set(found("a.parquet", _archived(rows), needle))
+    blank, count = blanking.blanked(rows, range(500))
+    assert count == 500
+    assert list(found("a.parquet", _archived(blank), b"key-0815", b"Grace Hopper", b"Arlington")) == []
+
+
+NEEDLE = b"needle-needle-16"
+HOLDERS = [
+    *(pa.array([value], type_) for value, type_ in (
+        (NEEDLE.decode(), pa.string()), (NEEDLE.decode(), pa.large_string()), (NEEDLE.decode(), pa.string_view()),
+        (NEEDLE, pa.binary()), (NEEDLE, pa.large_binary()), (NEEDLE, pa.binary_view()), (NEEDLE, pa.binary(16)),
+        (NEEDLE, pa.uuid()), ([NEEDLE], pa.list_(pa.large_binary())), ([NEEDLE], pa.list_(pa.binary(16), 1)),
+        ({"x": [NEEDLE]}, pa.struct([("x", pa.large_list(pa.binary(16)))])),
+        ([(1, {"y": NEEDLE})], pa.map_(pa.int32(), pa.struct([("y", pa.large_binary())]))),
+    )),
+    pa.array([NEEDLE.decode()]).dictionary_encode(),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("values", HOLDERS, ids=lambda values: str(values.type))
+def test_no_type_of_text_or_bytes_is_passed_over(values: pa.Array) -> None:
+    assert absence.holds(values, [b"le-need"])
+    assert not absence.holds(values, [b"other"])
+
+
+def test_a_type_that_nobody_thought_of_proves_nothing() -> None:
+    with pytest.raises(TypeError, match="union"):
+        absence.holds(pa.UnionArray.from_sparse(pa.array([0], pa.int8()), [pa.array(["x"])]), [b"x"])
+
+
+def test_uuids_and_bytes_are_looked_for_as_they_lie() -> None:
+    text = "0f8fad5b-d9cb-469f-a165-70867728950e"
+    assert absence.forms(text) == {text.encode(), text.upper().encode(), uuid.UUID(text).bytes}
+    assert absence.forms("hex:00ff00ff") == {b"hex:00ff00ff", b"\x00\xff\x00\xff"}
+    assert absence.forms("hex:00ff") == {b"hex:00ff"}, "two bytes are in everything"
+
+
+MOMENT = datetime(2026, 1, 2, 3, 4, 5, 1000, UTC)
+ELSEWHERE = timezone(timedelta(hours=2))
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [(True, "true"), (b"\x00\xff", "hex:00ff"), (Decimal("1E+3"), "1000"), ("ü/x", "ü/x"), (-7, "-7"),
+     (MOMENT.replace(tzinfo=None), "2026-01-02 03:04:05.001"),
+     (MOMENT.astimezone(ELSEWHERE), "2026-01-02 03:04:05.001"),
+     (MOMENT.replace(microsecond=0), "2026-01-02 03:04:05"), (MOMENT.date(), "2026-01-02"),
+     (MOMENT.time(), "03:04:05.001")],
+)  # fmt: skip
+def test_a_key_is_shown_in_one_way(value: object, told: str) -> None:
+    assert shown.key([value, 1]) == f"{told}/1"
+
+
+def test_a_listed_key_is_shown_the_same_by_a_comparison() -> None:
+    values = {"at": MOMENT, "yes": True, "octets": b"\x00\xff", "n": Decimal("1.50")}
+    schema = pa.schema([("at", pa.timestamp("us", "UTC")), ("yes", pa.bool_()), ("octets", pa.binary()),
+                        ("n", pa.decimal128(5, 2))])  # fmt: skip
+    there = pa.RecordBatch.from_pylist([values], schema=schema)
+    done = reckon(Shape(schema, tuple(values)), expected=lambda: iter([there]), found=lambda: iter([there[:0]]))
+    assert done.keys["lost"].listed == (shown.key(values.values()),)
 
 
 @pytest.mark.parametrize(

@@ -17,9 +17,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from headrace import feed as feeds
+from headrace import scratch
 from headrace.errors import HistoryError
 from headrace.feed import Feed
-from headrace.history import file_source, scratch, sorting
+from headrace.history import file_source, sorting
 from headrace.history.encoding import Encoder
 from headrace.history.file_source import Csv, FileSource
 from headrace.history.folder import Disk, _matches

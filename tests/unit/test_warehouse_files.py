@@ -216,8 +216,8 @@ def test_where_tells_every_store_that_holds_a_field_or_a_kind(tmp_path: Path) ->
         assert list(whereabouts.find(word, [one], declared)) == [
             Place("orders", "email", "email", "topic", "orders", "in bytes"),
             Place("orders", "email", "email", "archive", "archive.orders", "in bytes"),
-            Place("orders", "email", "email", "clean", "clean.orders.email", "as it is"),
             Place("orders", "email", "email", "quarantine", "quarantine.orders", "in bytes, if rejected"),
+            Place("orders", "email", "email", "clean", "clean.orders.email", "as it is"),
             Place("orders", "email", "email", "finance", "shop.orders.email", "as it is"),
             Place("orders", "email", "email", "engineering", "?.orders.email", "masked: hash"),
         ]
@@ -225,6 +225,16 @@ def test_where_tells_every_store_that_holds_a_field_or_a_kind(tmp_path: Path) ->
         "topic", "archive", "clean", "quarantine",
     }  # fmt: skip
     assert not list(whereabouts.find("nothing", [one], declared))
+
+
+def test_where_a_key_or_a_drained_field_is_told_wherever_it_may_be() -> None:
+    one = feed(topic={"drains": {"topic": "old_orders"}})
+    assert {(place.store, place.place) for place in whereabouts.find("id", [one], {})} == {
+        ("topic", "orders"), ("topic", "old_orders"), ("archive", "archive.orders"),
+        ("quarantine", "quarantine.orders"), ("clean", "clean.orders.id"), ("hold list", "forgotten.orders"),
+        ("checks", "checks/orders"), ("reconciled", "reconciled.orders"),
+    }  # fmt: skip
+    assert {place.field for place in whereabouts.find("lat", [one], {})} == {"address"}, "however deep it lies"
 
 
 def test_every_kind_inside_a_field_is_found() -> None:

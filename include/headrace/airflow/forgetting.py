@@ -11,6 +11,7 @@ from headrace import feed as feeds
 from headrace import forgotten, layout
 from headrace.airflow import connections, feed_file, planning
 from headrace.airflow.spark import Spark
+from headrace.airflow.upkeep import stagings
 from headrace.columns import columns
 from headrace.duration import spoken
 from headrace.errors import HeadraceError
@@ -93,8 +94,17 @@ def forget(feed: Feed, keys: Sequence[str], *, by: str, dry_run: bool = False) -
     def spark(planned: str) -> str:
         return Spark.of(feed, lake).run("forget", planned)
 
+    staged = stagings()
     done = forget.forget(
-        feed, parsed, lake=lake, plan=plan, spark=spark, signing=connections.signing_key(), by=by, dry_run=dry_run
+        feed,
+        parsed,
+        lake=lake,
+        plan=plan,
+        spark=spark,
+        signing=connections.signing_key(),
+        by=by,
+        stagings=staged,
+        dry_run=dry_run,
     )
     if done is None:
         return None
@@ -103,7 +113,7 @@ def forget(feed: Feed, keys: Sequence[str], *, by: str, dry_run: bool = False) -
         return Report(done, dry_run, topics, downstream)
     warehouses = tuple(_emptied(shared, lake=lake, shown=done.located.shown))
     left = forget.look_again(feed, parsed, lake=lake, plan=plan, spark=spark, upto=done.heads)
-    proof = absence.prove(feed, done.located.values, lake=lake)
+    proof = absence.prove(feed, done.located.values, lake=lake, stagings=staged)
     return Report(done, dry_run, topics, downstream, warehouses, left, proof, _later(feed, done))
 
 
@@ -137,7 +147,11 @@ def _abandoned(feed: Feed) -> Iterator[Emptied]:
     from headrace.airflow import warehouses
 
     for each in warehouses.every():
-        if each.name not in feed.declaration.warehouses and feed.name in {held.table for held in each.held}:
+        if each.name in feed.declaration.warehouses:
+            continue
+        if each.fault:
+            yield Emptied(each.name, fault=f"whether it has a table {feed.name} of before is not known: {each.fault}")
+        elif feed.name in {held.table for held in each.held}:
             told = (
                 f"it has a table {feed.name} of before, which is loaded no more: drop it there, or name the warehouse"
             )
@@ -184,16 +198,22 @@ def _stream(feed: Feed, done: "Forgotten") -> Holder:
 
 
 def _later(feed: Feed, done: "Forgotten") -> int:
+    """How many records the topics have that the archive has not: the drained one's too."""
     from headrace.errors import TopicMissing
+    from headrace.heads import mirrored
     from headrace.kafka import topic
 
     if feed.declaration.kinesis:
         return 0
-    try:
-        found = topic.describe(connections.kafka(), feed.topic)
-    except TopicMissing:
-        return 0
-    return sum(max(0, reach.end - done.heads.of(number)) for number, reach in found.partitions.items())
+    later, drains = 0, feed.declaration.topic.drains
+    for name, is_drained in ((feed.topic, False), *([(drains.topic, True)] if drains else [])):
+        try:
+            found = topic.describe(connections.kafka(), name)
+        except TopicMissing:
+            continue
+        heads = {number: done.heads.of(mirrored(number) if is_drained else number) for number in found.partitions}
+        later += sum(max(0, reach.end - heads[number]) for number, reach in found.partitions.items())
+    return later
 
 
 def told(report: Report) -> dict[str, Any]:

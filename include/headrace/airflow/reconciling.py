@@ -4,8 +4,6 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from airflow.providers.common.compat.sdk import Stats
@@ -221,6 +219,7 @@ def _follow(feed: Feed, *, lake: "Lake", alone: "Callable[[], Any]") -> None:
 
 
 def _derive(feed: Feed, *, lake: "Lake") -> "Derived | None":
+    from headrace import scratch
     from headrace.airflow import planning
     from headrace.airflow.spark import Spark
     from headrace.stages import derivation
@@ -228,9 +227,9 @@ def _derive(feed: Feed, *, lake: "Lake") -> "Derived | None":
     made = planning.derivation(feed, lake=lake)
     if made is None:
         return None
-    with TemporaryDirectory(prefix="headrace-") as folder:
+    with scratch.folder() as folder:
         run = partial(Spark.of(feed, lake).run, "derivation")
-        return derivation.derive(feed, lake=lake, made=made, run=run, folder=Path(folder))
+        return derivation.derive(feed, lake=lake, made=made, run=run, folder=folder)
 
 
 def warehouse(feed: Feed, name: str, *, run: str, full: bool = False) -> "tuple[Reconciled, Reconciliation]":

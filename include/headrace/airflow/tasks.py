@@ -214,6 +214,10 @@ def _transform(feed: Feed, *, lake: "Lake", run: str) -> Mapping[str, int]:
         return {}
     accounts: dict[str, int] = json.loads(Spark.of(feed, lake).run("transform", planned.model_dump_json()))
     log.info("feed %s: %s", feed.name, ", ".join(f"{name} {count}" for name, count in accounts.items()))
+    if back := accounts.get("unblanked"):
+        log.warning(
+            "feed %s: %d records of forgotten keys came back, and lie in the archive: forget again", feed.name, back
+        )
     return accounts
 
 

@@ -27,9 +27,10 @@ def where(
 ) -> None:
     """Tell which feeds, tables, columns and warehouses hold something.
 
-    FIELD is a field's name, as it is or as it was called before; KIND is what fields say
-    under `pii`, such as email. Told from the feed files and the warehouses' files: no
-    server is asked. What copies people made for themselves is not known here.
+    FIELD is a field's name, as it is or as it was called before, or that of a field inside
+    it; KIND is what fields say under `pii`, such as email. Told from the feed files and the
+    warehouses' files, and from the catalog, which knows columns that feeds have dropped.
+    What copies people made for themselves is not known here.
 
     \b
     Exit code 0: told. 1: no feed has it. 2: a wrong option.
@@ -38,12 +39,14 @@ def where(
     """
     found = [feeds.read_file(path) for path in feeds.files(Settings().schemas)]
     with contextlib.redirect_stdout(sys.stderr):
-        from headrace.airflow import feed_file
+        from headrace.airflow import connections, feed_file
 
         known = [feed_file.sharing(each.feed) for each in found if each.feed and not each.faults]
-    places = list(whereabouts.find(word, known, warehouse.declared(Settings().warehouses)[0]))
+        former = whereabouts.former_columns(known, lake=connections.lake(Settings()))
+    places = list(whereabouts.find(word, known, warehouse.declared(Settings().warehouses)[0], former=former))
     if not places:
         words = {name for feed in known for field in feed.fields for name in (field.name, *field.kinds)}
+        words |= {name for kinds in former.values() for name in kinds}
         raise FeedError(f'no feed has a field "{word}", or personal data of that kind. {nearest(word, sorted(words))}')
     if json_:
         print(json.dumps([asdict(place) for place in places]))

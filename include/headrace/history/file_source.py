@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
 
+from headrace import scratch
 from headrace.errors import HistoryError
-from headrace.history import scratch
 from headrace.history.folder import Folder, Stored
 from headrace.history.source import BATCH_ROWS, Reading, Rows, SourceColumn, Values
 from headrace.json_text import decoder

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from headrace.errors import HistoryError, SourceSilent
-from headrace.history.scratch import writing
+from headrace.scratch import writing
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client

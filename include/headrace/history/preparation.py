@@ -11,9 +11,10 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headrace import scratch
 from headrace.errors import HistoryError
 from headrace.feed import Feed
-from headrace.history import scratch, sorting
+from headrace.history import sorting
 from headrace.history.encoding import Encoder
 from headrace.history.mapping import ColumnMap, map_columns
 from headrace.history.rejected import Rejected

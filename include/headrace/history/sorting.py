@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headrace.history.scratch import writing
+from headrace.scratch import writing
 
 MEMORY = 256 * 1024 * 1024
 BATCH_ROWS = 8192

@@ -6,6 +6,8 @@ by value, so that no compression, dictionary or statistic hides anything. What w
 
 import io
 import json
+import re
+import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -22,12 +24,26 @@ from headrace import away, layout, objects
 from headrace.feed import Feed
 from headrace.filed import claims
 from headrace.lake import Lake
-from headrace.objects import Object, place
+from headrace.objects import place
+from headrace.shown import OCTETS
+from headrace.stages.locating import SHORTEST
 from headrace.stages.sweep import ARCHIVED
 
 READERS = 2
 """How many objects are held in memory at once."""
 MISSING = ("NoSuchKey", "404")
+UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+HEX = re.compile(f"{OCTETS}([0-9a-f]*)")
+
+LISTS = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+TEXTS = (
+    pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view,
+    pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view, pa.types.is_fixed_size_binary,
+)  # fmt: skip
+"""Texts and bytes, in whichever of Arrow's forms a file's writer chose."""
+OTHERS = (pa.types.is_null, pa.types.is_boolean, pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal,
+          pa.types.is_temporal)  # fmt: skip
+"""What holds no text. Any type that is in none of these was never thought of, and proves nothing."""
 
 
 @dataclass(frozen=True)
@@ -51,33 +67,44 @@ class Absence:
 
 
 @away.tells
-def prove(feed: Feed, values: Collection[str], *, lake: Lake) -> Absence:
-    """Look for values in everything that the lake holds of a feed."""
+def prove(feed: Feed, values: Collection[str], *, lake: Lake, stagings: Collection[str] = ()) -> Absence:
+    """Look for values in everything that the lake holds of a feed; `stagings` as upkeep takes them."""
     needles = sorted({form for value in values for form in forms(value)})
-    bucket = place(lake.location)[0]
 
-    def searched(each: Object) -> tuple[int, list[Found]]:
-        body = _read(lake, bucket, each.key)
-        return (
-            (0, [])
-            if body is None
-            else (len(body), [Found(each.key, where) for where in search(each.key, body, needles)])
-        )
+    def searched(there: tuple[str, str]) -> tuple[int, list[Found]]:
+        bucket, key = there
+        body = _read(lake, bucket, key)
+        return (0, []) if body is None else (len(body), [Found(key, where) for where in search(key, body, needles)])
 
-    every = {each.key: each for each in _objects(feed, lake)}
+    every = sorted({*_objects(feed, lake), *_staged(feed, {lake.location, *stagings}, lake)})
     with ThreadPoolExecutor(READERS) as pool:
-        done = list(pool.map(searched, every.values()))
+        done = list(pool.map(searched, every))
     found = tuple(chain.from_iterable(each for _, each in done))
     return Absence(len(every), sum(bytes_ for bytes_, _ in done), len(values), found)
 
 
 def forms(value: str) -> set[bytes]:
-    """A text as bytes may hold it: as it is, and as JSON writes it."""
+    """A text as bytes may hold it: as it is, and as JSON writes it; of a uuid, or bytes told in hex, those too."""
     plain = (json.dumps(value, ensure_ascii=ascii_)[1:-1].encode() for ascii_ in (True, False))
-    return {value.encode(), *plain}
+    return {value.encode(), *plain, *_meant(value)}
 
 
-def _objects(feed: Feed, lake: Lake) -> Iterator[Object]:
+def _meant(value: str) -> Iterator[bytes]:
+    if UUID.fullmatch(value):
+        yield from (value.upper().encode(), uuid.UUID(value).bytes)
+    if (told := HEX.fullmatch(value)) and len(octets := bytes.fromhex(told[1])) >= SHORTEST:
+        yield octets
+
+
+def _staged(feed: Feed, locations: Collection[str], lake: Lake) -> Iterator[tuple[str, str]]:
+    """What loads have on its way to warehouses, or left there."""
+    for location in locations:
+        bucket, prefix = place(layout.stagings_location(location, feed.name))
+        for each in objects.listed(lake.s3, bucket, f"{prefix}/"):
+            yield bucket, each.key
+
+
+def _objects(feed: Feed, lake: Lake) -> Iterator[tuple[str, str]]:
     """All that lies under the feed's prefixes; of folders that archives of several feeds share, its own files."""
     bucket = place(lake.location)[0]
     tables = (
@@ -87,12 +114,12 @@ def _objects(feed: Feed, lake: Lake) -> Iterator[Object]:
     locations = [layout.table_location(lake.location, table(feed.name)) for table in tables]
     locations += [layout.results_location(lake.location, feed.name), layout.imports_location(lake.location, feed.name)]
     for location in locations:
-        yield from objects.listed(lake.s3, bucket, f"{place(location)[1]}/")
+        yield from ((bucket, each.key) for each in objects.listed(lake.s3, bucket, f"{place(location)[1]}/"))
     for folder in _archive_folders(feed, lake):
         for each in objects.listed(lake.s3, bucket, folder):
             name = ARCHIVED.fullmatch(each.key.rpartition("/")[2])
             if name is None or name["feed"] == feed.name:
-                yield each
+                yield bucket, each.key
 
 
 def _archive_folders(feed: Feed, lake: Lake) -> set[str]:
@@ -132,25 +159,29 @@ def _parquet(body: bytes, needles: Collection[bytes]) -> Iterator[str]:
     with pq.ParquetFile(pa.BufferReader(body)) as file:
         for number in range(file.num_row_groups):
             for name, column in zip(file.schema_arrow.names, file.read_row_group(number).columns, strict=True):
-                if name not in seen and any(_in_array(chunk, needles) for chunk in column.chunks):
+                if name not in seen and any(holds(chunk, needles) for chunk in column.chunks):
                     seen.add(name)
                     yield f"column {name}"
 
 
-def _in_array(values: pa.Array, needles: Collection[bytes]) -> bool:
+def holds(values: pa.Array, needles: Collection[bytes]) -> bool:
     """Whether a text or some bytes anywhere inside an array hold a needle."""
     type_ = values.type
+    if isinstance(values, pa.ExtensionArray):
+        return holds(values.storage, needles)
     if pa.types.is_dictionary(type_):
-        return _in_array(values.dictionary, needles)
+        return holds(values.dictionary, needles)
     if pa.types.is_struct(type_):
-        return any(_in_array(each, needles) for each in values.flatten())
+        return any(holds(each, needles) for each in values.flatten())
     if pa.types.is_map(type_):
-        return any(_in_array(each, needles) for each in (values.keys, values.items))
-    if pa.types.is_list(type_) or pa.types.is_large_list(type_):
-        return _in_array(values.flatten(), needles)
-    if not (pa.types.is_string(type_) or pa.types.is_binary(type_) or pa.types.is_large_string(type_)):
+        return any(holds(each, needles) for each in (values.keys, values.items))
+    if any(each(type_) for each in LISTS):
+        return holds(values.flatten(), needles)
+    if any(each(type_) for each in OTHERS):
         return False
-    octets = values.cast(pa.large_binary() if pa.types.is_large_string(type_) else pa.binary())
+    if not any(each(type_) for each in TEXTS):
+        raise TypeError(f"nobody knows how to look through values of type {type_}: absence is not proven.")
+    octets = values.cast(pa.large_binary())
     # All values lie one behind the other: only where that holds a needle is each asked.
     content = octets.buffers()[2]
     together = content.to_pybytes() if content is not None else b""

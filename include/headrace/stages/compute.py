@@ -11,14 +11,13 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
-from headrace import away, clean, effort, layout, personal
+from headrace import away, clean, effort, layout, personal, scratch
 from headrace.columns import field_types
 from headrace.errors import JobError
 from headrace.feed import Feed
@@ -95,10 +94,10 @@ def compute(feed: Feed, *, lake: Lake, kafka: Config, jobs: Path, schema_id: int
         if delivery.reached(LANE) == mark:
             return None
         pending = _pending(feed, lake=lake, kafka=kafka)
-        with TemporaryDirectory(prefix="headrace-") as folder:
-            planned = _plan(feed, lake=lake, inputs=inputs, file=file, whole=bool(pending), folder=folder)
+        with scratch.folder() as folder:
+            planned = _plan(feed, lake=lake, inputs=inputs, file=file, whole=bool(pending), folder=str(folder))
             figures = json.loads(run(planned.model_dump_json()))
-            published = _published(feed, Path(folder), schema_id=schema_id, largest=largest, pending=pending)
+            published = _published(feed, folder, schema_id=schema_id, largest=largest, pending=pending)
             for batch, _ in batches((each, 0) for each in published):
                 delivery.send(batch, reached=0, lane=LANE)
         delivery.send((), reached=mark, lane=LANE)

@@ -7,7 +7,7 @@ more. All of it happens in the clean table's turn, and main always moves: no run
 
 import logging
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -15,7 +15,7 @@ from datetime import timedelta
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.table import Table
 
-from headrace import away, blanking, clean, forgotten, layout, reconciliation, results
+from headrace import away, blanking, clean, forgotten, layout, reconciliation, results, shown
 from headrace.errors import MovedError
 from headrace.feed import Feed
 from headrace.heads import Heads
@@ -34,7 +34,7 @@ from headrace.stages.upkeep import allowed_age
 PATIENCE = timedelta(minutes=10)
 """How long it waits for a run that is at work on the table."""
 TRIES = 10
-"""How often it commits to the archive anew because an extract was quicker."""
+"""How often it commits anew because somebody was quicker: to the archive an extract, to what was reconciled a run."""
 
 Plan = Callable[[], TransformPlan | None]
 """How the feed's records are read, as of now; None while nothing is archived."""
@@ -79,10 +79,14 @@ def forget(
     spark: Spark,
     signing: SigningKey,
     by: str,
+    stagings: Collection[str] = (),
     dry_run: bool = False,
     patience: timedelta = PATIENCE,
 ) -> Forgotten | None:
-    """Forget keys, each told by a text for every field of it; None while nothing is archived."""
+    """Forget keys, each told by a text for every field of it; None while nothing is archived.
+
+    `stagings` are the locations besides the lake's at which rows wait for warehouses.
+    """
     leases, holder = Leases(lake.database), f"forget {uuid.uuid4().hex[:12]}"
 
     @contextmanager
@@ -102,7 +106,7 @@ def forget(
         stores = [work.quarantine(located), work.clean(located), *work.scrub(located)]
         with turn_on(layout.archive_table(feed.name)):
             stores.append(work.archive(located))
-            stores = [*work.purged(stores)]
+            stores = [*work.purged(stores), *work.staged({lake.location, *stagings})]
         return work.told(located, tuple(stores))
 
 
@@ -185,10 +189,13 @@ class _Work:
             else:
                 carrying.commit_empty(table, summary)
         except CommitFailedException as error:
-            raise MovedError(f"clean.{self.feed.name}: another run published meanwhile. Run it again.") from error
+            raise _moved(self.feed) from error
         table = self._load(name)
         changed = _removed(table, if_=bool(located.clean))
-        purge.tell_only_of_the_living(table, self._summary(table))
+        try:
+            purge.tell_only_of_the_living(table, self._summary(table))
+        except CommitFailedException as error:
+            raise _moved(self.feed) from error
         return Rewritten(_name(name), located.clean, *changed)
 
     def _summary(self, table: Table) -> dict[str, str]:
@@ -199,10 +206,18 @@ class _Work:
 
     def scrub(self, located: Located) -> Iterator[Rewritten]:
         """Take the keys out of check results and of what reconciliations listed."""
-        scrubbed = scrubber({"/".join(texts) for texts in located.shown})
+        scrubbed = scrubber(set(map(shown.key, located.shown)))
         yield Rewritten("checks", results.mend(self.feed.name, scrubbed, lake=self.lake))
         if self.lake.find(name := layout.reconciled_table(self.feed.name)):
-            yield Rewritten(_name(name), reconciliation.mend(self.feed.name, scrubbed, lake=self.lake))
+            yield Rewritten(_name(name), self._mend(scrubbed))
+
+    def _mend(self, scrubbed: Callable[[str], str]) -> int:
+        for _ in range(TRIES):
+            try:
+                return reconciliation.mend(self.feed.name, scrubbed, lake=self.lake)
+            except CommitFailedException:  # a comparison was kept meanwhile
+                continue
+        raise MovedError(f"reconciled.{self.feed.name}: others committed {TRIES} times meanwhile. Run it again.")
 
     def archive(self, located: Located) -> Rewritten:
         """Blank the records: their files are written anew, and take the old ones' places in one commit."""
@@ -237,6 +252,13 @@ class _Work:
             done = Purged(gone.snapshots, gone.branches, gone.objects + orphans)
             log.info("feed %s: %s: %s", self.feed.name, store.store, done)
             yield Rewritten(store.store, store.records, store.files, store.bytes, done)
+
+    def staged(self, locations: Collection[str]) -> Iterator[Rewritten]:
+        """What killed loads have left on its way to warehouses; what a live one may need, the proof looks through."""
+        now = s3_time(self.lake)
+        swept = Sweep(self.feed, self.lake, before=now, today=now, age=allowed_age(self.feed)).staged(locations)
+        if swept.removed:
+            yield Rewritten(swept.kind, swept.removed, swept.removed, swept.bytes)
 
     def _sweep(self, name: Identifier, *, now: object) -> int:
         """An archive's orphans go at once, for a fence shuts out whoever put them; others when they are old."""
@@ -283,6 +305,10 @@ def _removed(table: Table, *, if_: bool) -> tuple[int, int]:
         return 0, 0
     told = current.summary.additional_properties
     return int(told.get("deleted-data-files", 0)), int(told.get("removed-files-size", 0))
+
+
+def _moved(feed: Feed) -> MovedError:
+    return MovedError(f"clean.{feed.name}: another run published meanwhile. Run it again.")
 
 
 def _name(table: Identifier) -> str:

@@ -11,14 +11,14 @@ from pathlib import Path
 
 from headrace.errors import HistoryError
 
-PREFIX = "headrace-import-"
+PREFIX = "headrace-scratch-"
 YOUNG_S = 60.0
 """A folder that is younger may not be locked yet."""
 
 
 @contextmanager
 def folder(parent: Path | None = None) -> Iterator[Path]:
-    """A folder of one's own, locked as long as its process lives: what is sorted in it may be personal."""
+    """A folder of one's own, locked as long as its process lives: what lies in it may be personal."""
     parent = parent or Path(tempfile.gettempdir())
     if not parent.is_dir():
         raise HistoryError(f"--scratch {parent}: there is no such folder here. Make it, or name another.")
