@@ -9,7 +9,8 @@ import pyarrow.compute as pc
 import pytest
 import registry_users
 from airflow_runs import SECONDS, awaited, ended, started, states
-from browsing import base
+from browsing import base, open_tab, signed_in
+from playwright.sync_api import Browser, expect
 from row_feed import RowFeed, row_feed
 
 from headrace import heads, layout
@@ -68,12 +69,19 @@ def test_a_run_proves_what_it_archived_and_published(run: dict[str, str | None])
 
 
 def test_a_night_compares_everything_and_what_one_store_trips_over_is_its_own(
-    airflow: httpx.Client, feed: RowFeed, run: dict[str, str | None]
+    airflow: httpx.Client, feed: RowFeed, run: dict[str, str | None], browser: Browser, password: str
 ) -> None:
     stores = [f"{feed.name}: {store}" for store in ("archive", "clean", "finance")]
     assert night(airflow, feed) == dict.fromkeys(stores, "success")
     lose_a_row(feed)
     assert night(airflow, feed) == {**dict.fromkeys(stores, "success"), stores[1]: "failed"}
+    page = signed_in(browser, password)
+    page.goto(f"{base()}/dags/{feed.name}")
+    open_tab(page, "Reconcile")
+    frame = page.frame_locator("iframe")
+    expect(frame.get_by_role("heading", name="archive–clean")).to_be_visible(timeout=60_000)
+    expect(frame.get_by_text("lost 1: b")).to_be_visible()
+    page.close()
 
 
 @pytest.mark.parametrize("path", ["", "orders", "docs", "openapi.json"])
