@@ -3,16 +3,18 @@
 import json
 import os
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 
+import keeping
 import psycopg
 import pytest
 from psycopg import sql
 from typer.testing import CliRunner
 from workshop import ORDER, ORDER_FIELDS, Record, Workshop
 
-from headrace import reconciliation
+from headrace import layout, reconciliation
 from headrace.airflow import connections, reconciling
 from headrace.cli import app
 from headrace.errors import ReconcileError
@@ -102,7 +104,7 @@ def test_every_result_is_kept_and_the_command_tells_it(
     done = CliRunner().invoke(app, ["reconcile", feed, "--full", "--store", "finance"])
     assert done.exit_code == 1
     assert "clean–finance: lost 1: b" in done.stdout
-    kept = reconciliation.latest(feed, lake=shop.lake, count=10)
+    kept = reconciliation.latest(feed, lake=shop.lake, count=10, now=datetime.now(UTC))
     assert [(each.run, each.scope, each.agrees, each.found_rows) for each in kept] == [
         ("command", "whole", False, 1),
         ("scheduled", "whole", True, 2),
@@ -128,3 +130,26 @@ def test_personal_keys_are_neither_told_nor_kept(workshop: Make) -> None:
     with pytest.raises(ReconcileError, match=r"lost 1\.") as caught:
         reconcile.judge(done)
     assert "jane-doe" not in str(caught.value)
+
+
+def test_the_last_ones_are_found_and_old_ones_go_with_upkeep(workshop: Make) -> None:
+    shop = workshop(SUMMED)
+    now = datetime.now(UTC)
+    ages = [0, 2, 3, 20, 60, 80, 100]
+    told = {"expected": "clean", "found": "finance", "scope": "whole", "snapshot": 1, "agrees": True, "seconds": 1.0}
+    rows = dict.fromkeys(("expected_rows", "found_rows", "expected_unique", "found_unique"), 1)
+    done = [
+        reconciliation.Reconciliation(at=now - timedelta(days=age), run=str(age), **told, **rows)  # type: ignore[arg-type]
+        for age in ages
+    ]
+    for each in done:
+        reconciliation.keep(shop.feed.name, [each], lake=shop.lake)
+
+    def latest(count: int) -> list[str]:
+        return [each.run for each in reconciliation.latest(shop.feed.name, lake=shop.lake, count=count, now=now)]
+
+    assert (latest(1), latest(3), latest(4)) == (["0"], ["0", "2", "3"], ["0", "2", "3", "20"])
+    assert latest(9) == ["0", "2", "3", "20", "60", "80"]
+    keeping.kept(shop)
+    table = shop.lake.find(layout.reconciled_table(shop.feed.name))
+    assert sorted(table.scan().to_arrow()["run"].to_pylist()) == sorted(str(age) for age in ages if age < 90)
