@@ -10,6 +10,7 @@ from pathlib import Path
 import keeping
 import psycopg
 import pytest
+from planting import plant_clean
 from psycopg import sql
 from typer.testing import CliRunner
 from workshop import ORDER, ORDER_FIELDS, Record, Workshop
@@ -130,6 +131,30 @@ def test_personal_keys_are_neither_told_nor_kept(workshop: Make) -> None:
     with pytest.raises(ReconcileError, match=r"lost 1\.") as caught:
         reconcile.judge(done)
     assert "jane-doe" not in str(caught.value)
+
+
+def test_neither_sums_nor_partitions_tell_a_personal_value(workshop: Make) -> None:
+    personal = [{**field, "pii": "birth"} if field["name"] in ("price", "created_at") else field
+                for field in ORDER_FIELDS]  # fmt: skip
+    shop = workshop({**SUMMED, "warehouses": {"finance": {"keep": ["price", "created_at"]}}}, fields=personal)
+    shop.merge(order("a", price="81920.17"), order("b"))
+    shop.load(mask_key=connections.mask_key())
+    change(shop, "update {} set price = 0 where id = 'a'")
+    table = shop.lake.find(layout.clean_table(shop.feed.name))
+    warehouse = reconciling.warehouse(shop.feed, "finance", run="scheduled")[1]
+    plant_clean(shop, [row for row in table.scan().to_arrow().to_pylist() if row["id"] == "b"])
+    clean = shop.prove()
+    assert warehouse.differences["columns"] == {"price": 1}, "the checksum finds it"
+    assert clean.differences["keys"] == {"lost": {"count": 1, "keys": ["a"]}}
+    for done in (warehouse, clean):
+        assert not done.agrees
+        assert (done.sums, done.differences["partitions"]) == ({}, [])
+        with pytest.raises(ReconcileError) as caught:
+            reconciling.judge(shop.feed, done)
+        for text in (str(done), str(caught.value)):
+            assert "81920" not in text
+            assert "81921" not in text
+            assert "2026-09-" not in text
 
 
 def test_the_last_ones_are_found_and_old_ones_go_with_upkeep(workshop: Make) -> None:
