@@ -20,7 +20,7 @@ from pyiceberg.table import Table
 from pyiceberg.types import BooleanType, DoubleType, LongType, NestedField, StringType, TimestamptzType
 
 from headrace import away, layout
-from headrace.errors import ReconcileError
+from headrace.errors import ReconcileError, WarehouseBehind
 from headrace.lake import Lake
 from headrace.reckoning import Depth, Verdict
 
@@ -34,7 +34,7 @@ SCHEMA = Schema(
     NestedField(4, "found", StringType(), doc="The other one: archive, clean or a warehouse."),
     NestedField(5, "scope", StringType(), doc="`changes` since they last agreed, or the `whole` of them."),
     NestedField(6, "snapshot", LongType(), doc="The clean table's, or the archive's."),
-    NestedField(7, "agrees", BooleanType()),
+    NestedField(7, "agrees", BooleanType(), doc="Null where a warehouse is behind and has to be loaded first."),
     NestedField(8, "expected_rows", LongType()),
     NestedField(9, "found_rows", LongType()),
     NestedField(10, "expected_unique", LongType(), doc="Different keys."),
@@ -76,7 +76,8 @@ class Reconciliation(BaseModel):
     found: str
     scope: Scope
     snapshot: int | None
-    agrees: bool
+    agrees: bool | None
+    """None where the second one is behind, so that there was nothing to compare."""
     expected_rows: int
     found_rows: int
     expected_unique: int
@@ -91,8 +92,15 @@ class Reconciliation(BaseModel):
         return f"{self.expected}–{self.found}"
 
     @property
+    def behind(self) -> str | None:
+        """Why there was nothing to compare."""
+        return None if self.agrees is not None else str(self.differences["behind"])
+
+    @property
     def depths(self) -> dict[Depth, bool]:
         """Whether the two agree, at each depth that was looked at."""
+        if self.agrees is None:
+            return {}
         counts = (self.expected_rows, self.expected_unique) == (self.found_rows, self.found_unique)
         depths: dict[Depth, bool] = {"count": counts and "accounts" not in self.differences}
         if self.sums:
@@ -116,6 +124,12 @@ def of_verdict(verdict: Verdict, *, personal: bool, **told: Any) -> Reconciliati
         differences={} if verdict.agrees else differences(verdict, personal=personal),
         **told,
     )
+
+
+def of_behind(error: WarehouseBehind, **told: Any) -> Reconciliation:
+    """What is kept where a warehouse is behind."""
+    none = dict.fromkeys(("expected_rows", "found_rows", "expected_unique", "found_unique"), 0)
+    return Reconciliation(agrees=None, differences={"behind": str(error)}, snapshot=None, **none, **told)
 
 
 def differences(verdict: Verdict, *, personal: bool) -> dict[str, Any]:
@@ -147,7 +161,7 @@ def _told(rows: tuple[int, int], sums: Mapping[str, tuple[str, str]], difference
 
 def judge(feed: str, done: Reconciliation, *, advice: str) -> None:
     """Raise where the two disagree, with what differs, where, and in which rows."""
-    if not done.agrees:
+    if done.agrees is False:
         rows = (done.expected_rows, done.found_rows)
         apart = told(rows, done.sums, done.differences)
         raise ReconcileError(f"{done.found}.{feed} does not agree with {done.expected}: {apart}. {advice}")
