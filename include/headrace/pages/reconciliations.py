@@ -10,8 +10,8 @@ from headrace.pages import environment
 from headrace.reckoning import Depth
 from headrace.reconciliation import Reconciliation
 
-SHOWN = 240
-"""How many comparisons are looked at."""
+SHOWN = 2_000
+"""How many comparisons are looked at: a day of a busy feed, so that the night's are among them."""
 LISTED, BARS, TOLD = 40, 60, 20
 """How many the table lists, a picture draws, and how many keys of a kind stand on the page."""
 
