@@ -1,5 +1,6 @@
-"""Listeners: a webhook and a mail server of a test's own, which keep what they are told."""
+"""Listeners: a webhook, a collector of metrics and a mail server of a test's own, which keep what they are told."""
 
+import gzip
 import json
 import socketserver
 import threading
@@ -25,6 +26,34 @@ def webhook() -> Iterator[Listener]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             heard.told.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Nobody reads it."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    heard = Listener(server.server_address[1])
+    with _served(server):
+        yield heard
+
+
+@contextmanager
+def collector() -> Iterator[Listener]:
+    """Takes OpenTelemetry's metrics: of each its name, its tags and its last value, or the sum of a histogram's."""
+    from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            said = ExportMetricsServiceRequest.FromString(gzip.decompress(body) if body[:2] == b"\x1f\x8b" else body)
+            for every in said.resource_metrics:
+                for metric in (each for scope in every.scope_metrics for each in scope.metrics):
+                    sort = metric.WhichOneof("data")
+                    for point in getattr(metric, sort).data_points:
+                        tags = {tag.key: tag.value.string_value for tag in point.attributes}
+                        kind = point.WhichOneof("value") if sort == "gauge" else "sum"
+                        heard.told.append((metric.name, tags, getattr(point, kind)))
             self.send_response(200)
             self.end_headers()
 

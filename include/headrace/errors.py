@@ -41,6 +41,7 @@ HeadraceError
 │   ├── WarehouseBusy    somebody's lock is in the way                         (a retry helps)
 │   └── TableRefused     a warehouse's table would lose values: say that it shall be made anew
 └── ReconcileError       two stores disagree
+    └── WarehouseBehind  a warehouse does not hold what it could be held against: load first
 
 An error says what, where, the value it got and what to do. `retry` says whether the same call may succeed later.
 """
@@ -240,6 +241,10 @@ class TableRefused(WarehouseError):
 
 class ReconcileError(HeadraceError):
     """Two stores that must agree do not."""
+
+
+class WarehouseBehind(ReconcileError):
+    """A warehouse holds nothing yet, or by other words than today's: it has to be loaded first."""
 
 
 class HistoryError(HeadraceError):

@@ -1,9 +1,9 @@
 """Reckoning: what two stores hold, in figures that agree only if their rows do, and then the rows that differ.
 
 One engine reckons both sides, as streams of Arrow in the same types, so that no two databases' casts are compared. Rows
-are counted, declared columns summed to the last digit, and every row hashed, in one pass that keeps nothing but the
-figures of each partition. Only where these differ is there a second pass, which keeps of the rows of such partitions
-their keys and a hash of each column.
+are counted, declared columns summed to the last digit, and every row hashed, in one pass that keeps the figures of each
+partition and, to count different keys, their hashes. Only where figures differ is there a second pass, which keeps of
+the rows of such partitions their keys and a hash of each column.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,6 +21,8 @@ from headrace.declaration import Partition
 
 Side = Callable[[], Iterator[pa.RecordBatch]]
 """Gives a store's rows, from the first, whenever it is called."""
+Term = tuple[sql.Composable, int]
+"""A part of a sum, and how often it counts."""
 Kind = Literal["lost", "surplus", "doubled", "altered"]
 Depth = Literal["count", "sums", "checksum"]
 
@@ -32,7 +34,9 @@ PARTS = 64
 DIGITS = 9
 """Of floating-point numbers so many decimal places are summed: as whole numbers, so that their order is nothing."""
 HALF = 10**19
-"""Sums are made of two halves: no type of the engine holds the sum of many wide numbers."""
+"""Sums of wide numbers are made of two halves: no type of the engine holds them."""
+NARROW = 18
+"""Decimals of so many digits the engine sums exactly, however many rows there are."""
 EXACT = Context(prec=100)
 """Python's own context would round a long sum."""
 NOUGHT = Decimal(0)
@@ -191,19 +195,22 @@ def _source(engine: duckdb.DuckDBPyConnection, shape: Shape, batches: Iterator[p
 
 def _figures(engine: duckdb.DuckDBPyConnection, shape: Shape, batches: Iterator[pa.RecordBatch]) -> dict[str, Figures]:
     """The figures of every partition; a checksum is a sum, not an xor, so that doubled rows show."""
+    terms = {name: tuple(_terms(name, shape.schema.field(name).type)) for name in shape.sums}
     wanted = [
-        _bucket(shape),
+        sql.SQL("{} as part").format(_part(shape)),
         sql.SQL("count(*)"),
         sql.SQL("count(distinct hash({}))").format(_names(shape.key)),
         sql.SQL("sum(hash({})::hugeint)").format(_names(shape.names)),
-        *(half for name in shape.sums for half in _halves(name, shape.schema.field(name).type)),
+        *(term for each in terms.values() for term, _ in each),
     ]
-    query = sql.SQL("select {} from source group by 1").format(sql.SQL(", ").join(wanted))
+    grouped = sql.SQL("select {} from source group by 1").format(sql.SQL(", ").join(wanted))
+    # Texts are made of the few groups, not of each row, which would cost more than its hash.
+    query = sql.SQL("select {}, * exclude (part) from ({})").format(_shown(shape, sql.Identifier("part")), grouped)
     with _source(engine, shape, batches):
         rows = engine.execute(query.as_string()).fetchall()
     return {
-        bucket: Figures(count, unique, _sums(shape, halves), checksum)
-        for bucket, count, unique, checksum, *halves in rows
+        bucket: Figures(count, unique, _sums(shape, terms, iter(found)), checksum)
+        for bucket, count, unique, checksum, *found in rows
     }
 
 
@@ -211,42 +218,55 @@ def _total(figures: Mapping[str, Figures], shape: Shape) -> Figures:
     return sum(figures.values(), Figures(sums=dict.fromkeys(shape.sums, NOUGHT)))
 
 
-def _bucket(shape: Shape) -> sql.Composable:
+def _part(shape: Shape) -> sql.Composed:
     """Where a row belongs: its partition, or a part of the table that its key tells."""
     if shape.partition is None:
-        return sql.SQL("(hash({}) % {})::varchar").format(_names(shape.key), sql.Literal(PARTS))
-    start = sql.SQL("date_trunc({}, {})").format(sql.Literal(shape.partition.by), sql.Identifier(shape.partition.field))
-    shown = sql.Literal(SHOWN[shape.partition.by])
-    return sql.SQL("coalesce(strftime({}::timestamp, {}), 'null')").format(start, shown)
+        return sql.SQL("(hash({}) % {})").format(_names(shape.key), sql.Literal(PARTS))
+    return sql.SQL("date_trunc({}, {})").format(sql.Literal(shape.partition.by), sql.Identifier(shape.partition.field))
+
+
+def _shown(shape: Shape, part: sql.Composable) -> sql.Composed:
+    """What a part is called."""
+    if shape.partition is None:
+        return sql.SQL("{}::varchar").format(part)
+    return sql.SQL("coalesce(strftime({}::timestamp, {}), 'null')").format(part, sql.Literal(SHOWN[shape.partition.by]))
 
 
 SHOWN = {"hour": "%Y-%m-%d %H:00", "day": "%Y-%m-%d", "month": "%Y-%m", "year": "%Y"}
 """How a partition is called."""
 
 
-def _halves(name: str, type_: pa.DataType) -> Iterator[sql.Composed]:
-    """A sum in two whole numbers, the second of which is less than a fixed part of the first."""
-    whole = _whole(sql.Identifier(name), type_)
-    for form in ("sum({} // {})", "sum({} % {})"):
-        yield sql.SQL(form).format(whole, sql.Literal(HALF))
-
-
-def _whole(column: sql.Identifier, type_: pa.DataType) -> sql.Composed:
-    """A value as a whole number of its smallest unit; what is no number counts as none."""
+def _terms(name: str, type_: pa.DataType) -> Iterator[Term]:
+    """Whole numbers of a column's smallest unit, of which its sum is made; what is no number counts as none."""
+    column = sql.Identifier(name)
     if pa.types.is_floating(type_):
         # As large as can be told apart from its neighbours anyway; beyond that, and for NaN, the checksum tells.
         scaled = sql.SQL("round({}::double * {}.0)").format(column, sql.Literal(10**DIGITS))
-        return sql.SQL("coalesce(try_cast({} as hugeint), 0)").format(scaled)
-    if pa.types.is_decimal(type_) and type_.scale:
-        return sql.SQL("replace({}::varchar, '.', '')::hugeint").format(column)
-    return sql.SQL("{}::hugeint").format(column)
+        small = sql.SQL("try_cast({} as bigint)").format(scaled)
+        yield sql.SQL("sum({})").format(small), 1
+        yield from _halves(sql.SQL("case when {} is null then try_cast({} as hugeint) end").format(small, scaled))
+    elif not pa.types.is_decimal(type_):
+        yield sql.SQL("sum({})").format(column), 1
+    elif type_.precision <= NARROW:
+        yield _unscaled(sql.SQL("sum({})").format(column)), 1
+    else:
+        yield from _halves(_unscaled(column))
 
 
-def _sums(shape: Shape, halves: Sequence[int | None]) -> dict[str, Decimal]:
-    pairs = zip(halves[0::2], halves[1::2], strict=True)
+def _halves(whole: sql.Composable) -> Iterator[Term]:
+    """A sum in two whole numbers, the second of which is less than a fixed part of the first."""
+    yield sql.SQL("sum({} // {})").format(whole, sql.Literal(HALF)), HALF
+    yield sql.SQL("sum({} % {})").format(whole, sql.Literal(HALF)), 1
+
+
+def _unscaled(number: sql.Composable) -> sql.Composed:
+    return sql.SQL("replace({}::varchar, '.', '')::hugeint").format(number)
+
+
+def _sums(shape: Shape, terms: Mapping[str, Sequence[Term]], found: Iterator[int | None]) -> dict[str, Decimal]:
+    totals = {name: sum((next(found) or 0) * times for _, times in each) for name, each in terms.items()}
     return {
-        name: EXACT.scaleb(Decimal((high or 0) * HALF + (low or 0)), -_scale(shape.schema.field(name).type))
-        for name, (high, low) in zip(shape.sums, pairs, strict=True)
+        name: EXACT.scaleb(Decimal(total), -_scale(shape.schema.field(name).type)) for name, total in totals.items()
     }
 
 
@@ -272,7 +292,7 @@ def _keep(
     where: sql.Composable = sql.SQL("true")
     if buckets is not None:
         listed = sql.SQL(", ").join(map(sql.Literal, buckets))
-        where = sql.SQL("{} in ({})").format(_bucket(shape), listed)
+        where = sql.SQL("{} in ({})").format(_shown(shape, _part(shape)), listed)
     made = sql.SQL("create table {} as select {} from source where {}").format(sql.Identifier(side), kept, where)
     with _source(engine, shape, batches):
         engine.execute(made.as_string())

@@ -1,12 +1,12 @@
 """Reconciliations: how two stores of a feed compared, kept run by run in a table of the lake.
 
 A row holds counts, sums and checksums of both sides, and of what differs the partitions, the columns and the keys, as
-far as these are not personal. Rows are only ever added, so that anybody may add one at any time.
+far as these are not personal. Rows are only added, so that anybody may add one at any time, and go after 90 days.
 """
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -16,10 +16,11 @@ from pyiceberg.expressions import In
 from pyiceberg.io.pyarrow import schema_to_pyarrow
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
+from pyiceberg.table import Table
 from pyiceberg.types import BooleanType, DoubleType, LongType, NestedField, StringType, TimestamptzType
 
 from headrace import away, layout
-from headrace.errors import ReconcileError
+from headrace.errors import ReconcileError, WarehouseBehind
 from headrace.lake import Lake
 from headrace.reckoning import Depth, Verdict
 
@@ -33,7 +34,7 @@ SCHEMA = Schema(
     NestedField(4, "found", StringType(), doc="The other one: archive, clean or a warehouse."),
     NestedField(5, "scope", StringType(), doc="`changes` since they last agreed, or the `whole` of them."),
     NestedField(6, "snapshot", LongType(), doc="The clean table's, or the archive's."),
-    NestedField(7, "agrees", BooleanType()),
+    NestedField(7, "agrees", BooleanType(), doc="Null where a warehouse is behind and has to be loaded first."),
     NestedField(8, "expected_rows", LongType()),
     NestedField(9, "found_rows", LongType()),
     NestedField(10, "expected_unique", LongType(), doc="Different keys."),
@@ -56,6 +57,10 @@ BY_HAND = "command"
 """Who asked, where it was no run: a person's comparison takes nothing from what the next run has to compare."""
 UNKNOWN = ("", "")
 """Checksums where no row was hashed."""
+KEPT = timedelta(days=90)
+"""How long the lake keeps them."""
+LOOKED_BACK = (1, 7, 90)
+"""So many days are looked through for the last ones, the next only where there were too few."""
 KEYS_TOLD, PARTITIONS_TOLD = 20, 10
 """So many stand in an error; the result has more."""
 
@@ -71,7 +76,8 @@ class Reconciliation(BaseModel):
     found: str
     scope: Scope
     snapshot: int | None
-    agrees: bool
+    agrees: bool | None
+    """None where the second one is behind, so that there was nothing to compare."""
     expected_rows: int
     found_rows: int
     expected_unique: int
@@ -86,8 +92,15 @@ class Reconciliation(BaseModel):
         return f"{self.expected}–{self.found}"
 
     @property
+    def behind(self) -> str | None:
+        """Why there was nothing to compare."""
+        return None if self.agrees is not None else str(self.differences["behind"])
+
+    @property
     def depths(self) -> dict[Depth, bool]:
         """Whether the two agree, at each depth that was looked at."""
+        if self.agrees is None:
+            return {}
         counts = (self.expected_rows, self.expected_unique) == (self.found_rows, self.found_unique)
         depths: dict[Depth, bool] = {"count": counts and "accounts" not in self.differences}
         if self.sums:
@@ -111,6 +124,12 @@ def of_verdict(verdict: Verdict, *, personal: bool, **told: Any) -> Reconciliati
         differences={} if verdict.agrees else differences(verdict, personal=personal),
         **told,
     )
+
+
+def of_behind(error: WarehouseBehind, **told: Any) -> Reconciliation:
+    """What is kept where a warehouse is behind."""
+    none = dict.fromkeys(("expected_rows", "found_rows", "expected_unique", "found_unique"), 0)
+    return Reconciliation(agrees=None, differences={"behind": str(error)}, snapshot=None, **none, **told)
 
 
 def differences(verdict: Verdict, *, personal: bool) -> dict[str, Any]:
@@ -142,7 +161,7 @@ def _told(rows: tuple[int, int], sums: Mapping[str, tuple[str, str]], difference
 
 def judge(feed: str, done: Reconciliation, *, advice: str) -> None:
     """Raise where the two disagree, with what differs, where, and in which rows."""
-    if not done.agrees:
+    if done.agrees is False:
         rows = (done.expected_rows, done.found_rows)
         apart = told(rows, done.sums, done.differences)
         raise ReconcileError(f"{done.found}.{feed} does not agree with {done.expected}: {apart}. {advice}")
@@ -175,13 +194,31 @@ def compared(feed: str, found: str, *, run: str, lake: Lake) -> int | None:
 
 
 @away.tells
-def latest(feed: str, *, lake: Lake, count: int) -> list[Reconciliation]:
-    """The last ones of a feed, the newest first."""
+def latest(feed: str, *, lake: Lake, count: int, now: datetime) -> list[Reconciliation]:
+    """The last ones of a feed, the newest first; no more is read than what is needed for so many."""
     table = lake.find(layout.reconciled_table(feed))
     if table is None:
         return []
-    rows = table.scan().to_arrow().sort_by([("at", "descending")]).slice(0, count).to_pylist()
+    for days in LOOKED_BACK:
+        since = (now - timedelta(days=days)).isoformat()
+        found = table.scan(f"at >= '{since}'").to_arrow()
+        if found.num_rows >= count:
+            break
+    rows = found.sort_by([("at", "descending")]).slice(0, count).to_pylist()
     return [Reconciliation(**{**row, **{name: json.loads(row[name]) for name in TEXTS}}) for row in rows]
+
+
+def has_rows_before(table: Table, moment: datetime) -> bool:
+    """Whether a file may hold some from before a moment."""
+    return any(True for _ in table.scan(_before(moment)).plan_files())
+
+
+def delete_rows_before(table: Table, moment: datetime) -> None:
+    table.delete(_before(moment))
+
+
+def _before(moment: datetime) -> str:
+    return f"at < '{moment.isoformat()}'"
 
 
 @away.tells
@@ -190,7 +227,7 @@ def mend(feed: str, mended: Callable[[str], str], *, lake: Lake) -> int:
     table = lake.find(layout.reconciled_table(feed))
     if table is None:
         return 0
-    rows = table.scan().to_arrow()
+    rows = table.scan("differences != '{}'").to_arrow()
     texts = rows["differences"].to_pylist()
     changed = {text for text in texts if text is not None and mended(text) != text}
     if not changed:

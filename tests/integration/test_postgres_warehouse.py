@@ -398,6 +398,12 @@ def test_analysts_find_comments_keys_indexes_and_what_was_loaded_when(desk: Desk
         assert reader.execute(fresh).fetchall() == [("orders", PUBLISHED, True)]  # type: ignore[arg-type]
 
 
+def test_a_database_that_was_never_loaded_says_so(desk: Desk) -> None:
+    fresh = replace(desk.warehouse, database=replace(desk.warehouse.database, name="postgres"))
+    with fresh.reading("orders") as session:
+        assert session.loaded() == Load()
+
+
 def test_a_lock_of_somebody_else_is_not_waited_for_for_ever(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(postgres_platform, "LOCK_TIMEOUT", "100ms")
     desk.fill(shared(), order(1))

@@ -3,20 +3,24 @@
 import json
 import os
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 
+import keeping
 import psycopg
 import pytest
+from airflow.sdk.exceptions import AirflowSkipException
+from planting import plant_clean
 from psycopg import sql
 from typer.testing import CliRunner
 from workshop import ORDER, ORDER_FIELDS, Record, Workshop
 
-from headrace import reconciliation
-from headrace.airflow import connections, reconciling
+from headrace import layout, reconciliation
+from headrace.airflow import connections, forgetting, reconciling
 from headrace.cli import app
 from headrace.errors import ReconcileError
-from headrace.stages import reconcile
+from headrace.pages import reconciliations
 
 Make = Callable[..., Workshop]
 SUMMED = {**ORDER, "correctness": {"sum": ["price"]}, "partition": {"field": "created_at"}}
@@ -87,14 +91,22 @@ def test_the_days_that_differ_are_named(workshop: Make) -> None:
         shop.reconcile()
 
 
-def test_every_result_is_kept_and_the_command_tells_it(
-    workshop: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shop = workshop({**SUMMED, "warehouses": {"finance": {"keep": ["email"]}}})
-    feed = shop.feed.name
-    (tmp_path / shop.feed.file).write_text(json.dumps(dict(shop.feed.schema)))
+@pytest.fixture
+def named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Workshop], Workshop]:
+    """Lets the command line find a feed by its name."""
     monkeypatch.setenv("HEADRACE_SCHEMAS", str(tmp_path))
     monkeypatch.setenv("HEADRACE_WAREHOUSES", os.environ["HEADRACE_WAREHOUSES"])
+
+    def write(shop: Workshop) -> Workshop:
+        (tmp_path / shop.feed.file).write_text(json.dumps(dict(shop.feed.schema)))
+        return shop
+
+    return write
+
+
+def test_every_result_is_kept_and_the_command_tells_it(workshop: Make, named: Callable[[Workshop], Workshop]) -> None:
+    shop = workshop({**SUMMED, "warehouses": {"finance": {"keep": ["email"]}}})
+    feed = named(shop).feed.name
     shop.merge(order("a", price="2.50"), order("b"))
     shop.load(mask_key=connections.mask_key())
     reconciling.warehouse(shop.feed, "finance", run="scheduled")
@@ -102,7 +114,7 @@ def test_every_result_is_kept_and_the_command_tells_it(
     done = CliRunner().invoke(app, ["reconcile", feed, "--full", "--store", "finance"])
     assert done.exit_code == 1
     assert "clean–finance: lost 1: b" in done.stdout
-    kept = reconciliation.latest(feed, lake=shop.lake, count=10)
+    kept = reconciliation.latest(feed, lake=shop.lake, count=10, now=datetime.now(UTC))
     assert [(each.run, each.scope, each.agrees, each.found_rows) for each in kept] == [
         ("command", "whole", False, 1),
         ("scheduled", "whole", True, 2),
@@ -122,9 +134,122 @@ def test_personal_keys_are_neither_told_nor_kept(workshop: Make) -> None:
     shop.merge(order("jane-doe"))
     shop.load(mask_key=connections.mask_key())
     change(shop, "delete from {}")
-    done, kept = reconciling.warehouse(shop.feed, "finance", run="scheduled")
-    assert not kept.agrees
+    kept = reconciling.warehouse(shop.feed, "finance", run="scheduled")
+    assert kept.agrees is False
     assert "jane-doe" not in str(kept)
     with pytest.raises(ReconcileError, match=r"lost 1\.") as caught:
-        reconcile.judge(done)
+        reconciling.judge(shop.feed, kept)
     assert "jane-doe" not in str(caught.value)
+
+
+def test_neither_sums_nor_partitions_tell_a_personal_value(workshop: Make) -> None:
+    personal = [{**field, "pii": "birth"} if field["name"] in ("price", "created_at") else field
+                for field in ORDER_FIELDS]  # fmt: skip
+    shop = workshop({**SUMMED, "warehouses": {"finance": {"keep": ["price", "created_at"]}}}, fields=personal)
+    shop.merge(order("a", price="81920.17"), order("b"))
+    shop.load(mask_key=connections.mask_key())
+    change(shop, "update {} set price = 0 where id = 'a'")
+    table = shop.lake.find(layout.clean_table(shop.feed.name))
+    warehouse = reconciling.warehouse(shop.feed, "finance", run="scheduled")
+    plant_clean(shop, [row for row in table.scan().to_arrow().to_pylist() if row["id"] == "b"])
+    clean = shop.prove()
+    assert warehouse.differences["columns"] == {"price": 1}, "the checksum finds it"
+    assert clean.differences["keys"] == {"lost": {"count": 1, "keys": ["a"]}}
+    for done in (warehouse, clean):
+        assert not done.agrees
+        assert (done.sums, done.differences["partitions"]) == ({}, [])
+        with pytest.raises(ReconcileError) as caught:
+            reconciling.judge(shop.feed, done)
+        for text in (str(done), str(caught.value)):
+            assert "81920" not in text
+            assert "81921" not in text
+            assert "2026-09-" not in text
+
+
+def another_key(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> Workshop:
+    rotated = {"conn_type": "generic", "password": "rotated"}
+    monkeypatch.setenv("AIRFLOW_CONN_HEADRACE_MASKS", json.dumps(rotated))
+    return shop
+
+
+def forgotten(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> Workshop:
+    """Somebody is forgotten while the warehouse is down, so that it keeps a state that the lake may not."""
+    with monkeypatch.context() as patched:
+        patched.setenv("AIRFLOW_CONN_HEADRACE_WAREHOUSE_FINANCE", "postgres://nobody:x@127.0.0.1:1/none")
+        assert forgetting.forget(shop.feed, ["a"], by="test") is not None
+    return shop
+
+
+LATER: dict[str, Callable[[Workshop, pytest.MonkeyPatch], Workshop]] = {
+    "another mask's key": another_key,
+    "another mask": lambda shop, _: shop.redeclared(warehouses={"finance": {"mask": {"email": "last4"}}}),
+    "a column more": lambda shop, _: shop.changed(
+        *ORDER_FIELDS, {"name": "note", "type": ["null", "string"], "default": None}
+    ),
+    "a column less": lambda shop, _: shop.redeclared(
+        warehouses={"finance": {"mask": {"email": "hash"}, "drop": ["status"]}}
+    ),
+    "a forget while it was down": forgotten,
+}
+
+
+@pytest.mark.parametrize("later", LATER)
+def test_a_warehouse_is_behind_and_not_wrong_until_it_is_loaded(
+    workshop: Make, monkeypatch: pytest.MonkeyPatch, later: str
+) -> None:
+    shop = workshop({**SUMMED, "warehouses": {"finance": {"mask": {"email": "hash"}}}})
+    shop.merge(order("a"), order("b"))
+    shop.load(mask_key=connections.mask_key())
+    assert reconciling.warehouse(shop.feed, "finance", run="before").agrees
+    now = LATER[later](shop, monkeypatch)
+    for full in (False, True):
+        with pytest.raises(AirflowSkipException, match=rf"is behind: .*headrace load {shop.feed.name} finance"):
+            reconciling.prove(now.feed, "finance", run="night", full=full)
+    kept = reconciliation.latest(shop.feed.name, lake=shop.lake, count=10, now=datetime.now(UTC))
+    assert [(each.run, each.agrees) for each in kept] == [("night", None), ("night", None), ("before", True)]
+    assert "– behind" in reconciliations.history(shop.feed.name, kept, base_url="")
+    now.load(mask_key=connections.mask_key())
+    done = reconciling.prove(now.feed, "finance", run="next", full=True)
+    assert done is not None
+    assert done.agrees
+
+
+def test_what_was_never_loaded_is_behind_and_one_store_keeps_no_other_from_being_told(
+    workshop: Make, named: Callable[[Workshop], Workshop], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = named(workshop({**SUMMED, "warehouses": {"engineering": {}, "finance": {}}}))
+    shop.merge(order("a"))
+    shop.load(mask_key=connections.mask_key())
+    command = ["reconcile", shop.feed.name, "--store", "engineering", "--store", "finance"]
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 3, "it is no proof, and nothing is wrong"
+    assert f"clean–engineering: engineering.{shop.feed.name} is behind: nothing was loaded yet" in done.stdout
+    assert [each["agrees"] for each in json.loads(CliRunner().invoke(app, [*command, "--json"]).stdout)] == [None, True]
+    monkeypatch.setenv("AIRFLOW_CONN_HEADRACE_WAREHOUSE_ENGINEERING", "postgres://nobody:x@127.0.0.1:1/none")
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 1
+    assert "headrace: engineering: The warehouse engineering at 127.0.0.1:1/none does not answer" in done.stderr
+    assert "clean–finance" in done.stdout
+
+
+def test_the_last_ones_are_found_and_old_ones_go_with_upkeep(workshop: Make) -> None:
+    shop = workshop(SUMMED)
+    now = datetime.now(UTC)
+    ages = [0, 2, 3, 20, 60, 80, 100]
+    told = {"expected": "clean", "found": "finance", "scope": "whole", "snapshot": 1, "agrees": True, "seconds": 1.0}
+    rows = dict.fromkeys(("expected_rows", "found_rows", "expected_unique", "found_unique"), 1)
+    done = [
+        reconciliation.Reconciliation(at=now - timedelta(days=age), run=str(age), **told, **rows)  # type: ignore[arg-type]
+        for age in ages
+    ]
+    for each in done:
+        reconciliation.keep(shop.feed.name, [each], lake=shop.lake)
+
+    def latest(count: int) -> list[str]:
+        return [each.run for each in reconciliation.latest(shop.feed.name, lake=shop.lake, count=count, now=now)]
+
+    assert (latest(1), latest(3), latest(4)) == (["0"], ["0", "2", "3"], ["0", "2", "3", "20"])
+    assert latest(9) == ["0", "2", "3", "20", "60", "80"]
+    keeping.kept(shop)
+    table = shop.lake.find(layout.reconciled_table(shop.feed.name))
+    assert sorted(table.scan().to_arrow()["run"].to_pylist()) == sorted(str(age) for age in ages if age < 90)

@@ -25,7 +25,7 @@ from headrace import objects
 from headrace.airflow import connections
 from headrace.arrow import travelling
 from headrace.clean import HIDDEN_ROW
-from headrace.errors import ReconcileError, TableRefused, WarehouseBusy
+from headrace.errors import ReconcileError, TableRefused, WarehouseBehind, WarehouseBusy
 from headrace.reckoning import Shape, reckon
 from headrace.settings import Settings
 from headrace.share import Share, SharedColumn, share
@@ -132,6 +132,8 @@ def test_a_feed_is_loaded_changed_and_proven(warehouse: RedshiftWarehouse, works
         reconcile.judge(done)
         return done
 
+    with pytest.raises(WarehouseBehind, match="nothing was loaded yet"):
+        proven()
     assert (loaded().way, loaded().way) == ("anew", None)
     assert (proven().scope, proven(full=True).figures.rows) == ("whole", 3)
     shop.merge(Record({**row, "id": "a", "revision": 2}), Record({**row, "id": "d"}), Record(None, key="b"))

@@ -65,3 +65,13 @@ def test_what_is_shown_is_only_shown_and_nothing_is_loaded() -> None:
 
 def test_a_feed_that_was_never_compared_has_a_page_too() -> None:
     assert "Nothing of this feed was compared yet" in page()
+
+
+def test_a_warehouse_that_is_behind_neither_agrees_nor_differs() -> None:
+    late = compared(2, agrees=None, differences={"behind": "finance.orders is behind: nothing was loaded yet"})
+    shown = page(late, lost(1, ["k1"], found="clean"))
+    assert re.findall(r"<h2>([^<]+–[^<]+)</h2>", shown) == ["archive–clean", "clean–finance"]
+    behind = shown.split("<section")[2].split("</section>")[0]
+    assert re.findall(r'class="cell (\w+)"', behind) == ["absent"] * 3
+    assert "– behind" in behind
+    assert "nothing was loaded yet" in behind

@@ -1,5 +1,7 @@
 """The page about reconciliations inside Airflow's API server."""
 
+from datetime import UTC, datetime
+
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
@@ -32,5 +34,5 @@ def history(request: Request) -> Response:
     feed = request.path_params["feed"]
     if not layout.NAME.fullmatch(feed):
         return page(NO_FEED, 404)
-    found = reconciliation.latest(feed, lake=lake(), count=reconciliations.SHOWN)
+    found = reconciliation.latest(feed, lake=lake(), count=reconciliations.SHOWN, now=datetime.now(UTC))
     return page(reconciliations.history(feed, found, base_url=base_url()))

@@ -6,13 +6,13 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from airflow.providers.common.compat.sdk import Stats
+from airflow.providers.common.compat.sdk import AirflowSkipException, Stats
 from airflow.sdk.configuration import conf
 
 from headrace import feed as feeds
 from headrace import layout
 from headrace.airflow import alerts, feed_file
-from headrace.errors import FeedError, ReconcileError
+from headrace.errors import FeedError, ReconcileError, WarehouseBehind
 from headrace.feed import Feed
 from headrace.layout import ARCHIVE, CLEAN, STREAM, TOPIC
 from headrace.settings import Settings
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from headrace.lake import Lake
     from headrace.reconciliation import Reconciliation
     from headrace.stages.derivation import Derived
-    from headrace.stages.reconcile import Reconciled
     from headrace.stages.verify import Verification
 
 PATIENCE = timedelta(minutes=10)
@@ -54,9 +53,11 @@ def _stores_of(name: str) -> list[str]:
 
 
 def prove(feed: Feed, store: str, *, run: str, full: bool) -> "Reconciliation | None":
-    """Compare, and where the two disagree tell whoever the feed names, and raise."""
+    """Compare, and where the two disagree tell whoever the feed names, and raise; skipped where one is behind."""
     done = compare(feed, store, run=run, full=full)
     if done is not None:
+        if done.behind:
+            raise AirflowSkipException(done.behind)
         try:
             judge(feed, done)
         except ReconcileError as error:
@@ -72,7 +73,7 @@ def compare(feed: Feed, store: str, *, run: str, full: bool) -> "Reconciliation 
         return archive(feed, run=run, full=full)
     if store == CLEAN:
         return clean(feed, run=run, full=full)
-    return warehouse(feed, store, run=run, full=full)[1]
+    return warehouse(feed, store, run=run, full=full)
 
 
 def judge(feed: Feed, done: "Reconciliation") -> None:
@@ -232,28 +233,29 @@ def _derive(feed: Feed, *, lake: "Lake") -> "Derived | None":
         return derivation.derive(feed, lake=lake, made=made, run=run, folder=folder)
 
 
-def warehouse(feed: Feed, name: str, *, run: str, full: bool = False) -> "tuple[Reconciled, Reconciliation]":
+def warehouse(feed: Feed, name: str, *, run: str, full: bool = False) -> "Reconciliation":
     """Hold a warehouse against the clean table; what came of it is kept, whether they agree or not."""
     from headrace import reconciliation
     from headrace.airflow import connections
     from headrace.stages import reconcile
 
     lake, begin = connections.lake(Settings()), time.monotonic()
-    done = reconcile.reconcile(
-        feed, lake=lake, warehouse=connections.warehouse(name), mask_key=connections.mask_key(), full=full
-    )
-    kept = reconciliation.of_verdict(
-        done.verdict,
-        personal=done.share.has_personal_key,
-        at=datetime.now(UTC),
-        run=run,
-        expected=CLEAN,
-        found=name,
-        scope=done.scope,
-        snapshot=done.snapshot,
-        seconds=time.monotonic() - begin,
-    )
-    return done, _kept(feed, kept, lake=lake)
+    try:
+        done = reconcile.reconcile(
+            feed, lake=lake, warehouse=connections.warehouse(name), mask_key=connections.mask_key(), full=full
+        )
+    except WarehouseBehind as error:
+        made = partial(reconciliation.of_behind, error, scope="whole" if full else "changes")
+    else:
+        made = partial(
+            reconciliation.of_verdict,
+            done.verdict,
+            personal=done.share.has_personal_key,
+            scope=done.scope,
+            snapshot=done.snapshot,
+        )
+    kept = made(at=datetime.now(UTC), run=run, expected=CLEAN, found=name, seconds=time.monotonic() - begin)
+    return _kept(feed, kept, lake=lake)
 
 
 def _kept(feed: Feed, done: "Reconciliation", *, lake: "Lake", since: int | None = None) -> "Reconciliation":
@@ -267,6 +269,8 @@ def _kept(feed: Feed, done: "Reconciliation", *, lake: "Lake", since: int | None
 def measure(feed: str, done: "Reconciliation") -> None:
     """Figures for whoever watches Airflow's own."""
     tags = {"feed": feed, "expected": done.expected, "found": done.found, "scope": done.scope}
-    Stats.gauge("headrace.reconcile.rows", done.found_rows, tags=tags)
-    Stats.gauge("headrace.reconcile.disagrees", int(not done.agrees), tags=tags)
+    if not done.behind:
+        Stats.gauge("headrace.reconcile.rows", done.found_rows, tags=tags)
+    Stats.gauge("headrace.reconcile.disagrees", int(done.agrees is False), tags=tags)
+    Stats.gauge("headrace.reconcile.behind", int(done.agrees is None), tags=tags)
     Stats.timing("headrace.reconcile.duration", done.seconds * 1000, tags=tags)

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from headrace import feed as feeds
-from headrace.errors import SettingsError
+from headrace.errors import HeadraceError, SettingsError
 from headrace.fault import nearest
 from headrace.settings import Settings
 
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from headrace.reconciliation import Reconciliation
 
 LISTED = 100
+BEHIND = 3
+"""The exit code where nothing disagrees, but not everything could be compared."""
+STATES = {True: "[green]agree[/]", False: "[bold red]differ[/]", None: "[yellow]behind[/]"}
 
 
 def reconcile(
@@ -38,10 +41,12 @@ def reconcile(
     row hashed, on both sides by the same engine. Without --full, only what changed since
     they were last compared, and the clean table by its runs' accounts. What differs is
     narrowed to partitions, columns and keys; keys that are personal are not shown. The
-    result is kept in the lake, in reconciled.FEED.
+    result is kept in the lake, in reconciled.FEED. A warehouse that was not loaded since its
+    columns or masks changed is behind, and told as that.
 
     \b
     Exit code 0: all agree. 1: some do not, or a server does not answer. 2: a wrong option.
+    3: none disagrees, but one is behind.
     Example: headrace reconcile orders --full
     """
     declared = feeds.named(feed, Settings().schemas)
@@ -55,14 +60,23 @@ def reconcile(
         for name in store or ():
             if name not in known:
                 raise SettingsError(f"feed {feed} has no store {name} to reconcile. {nearest(name, known)}")
-        every = (reconciling.compare(shared, name, run=BY_HAND, full=full) for name in store or known)
-        done = [each for each in every if each]
+        done, failed = [], []
+        for name in store or known:
+            try:
+                if compared := reconciling.compare(shared, name, run=BY_HAND, full=full):
+                    done.append(compared)
+            except HeadraceError as error:
+                failed.append(f"{name}: {error}")
     if json_:
         print(json.dumps([each.model_dump(mode="json") for each in done]))
-    else:
+    elif done or not failed:
         _show(done)
-    if not all(each.agrees for each in done):
+    for told in failed:
+        Console(stderr=True, soft_wrap=True, highlight=False).print(f"headrace: {told}", markup=False)
+    if failed or any(each.agrees is False for each in done):
         sys.exit(1)
+    if any(each.behind for each in done):
+        sys.exit(BEHIND)
 
 
 def _show(done: "Sequence[Reconciliation]") -> None:
@@ -70,11 +84,12 @@ def _show(done: "Sequence[Reconciliation]") -> None:
     table = Table("stores", "scope", "rows", "of", "sums", "", "seconds", box=None)
     for each in done:
         sums = ", ".join(f"{name} {'=' if one == other else '≠'}" for name, (one, other) in each.sums.items())
-        told = "[green]agree[/]" if each.agrees else "[bold red]differ[/]"
         rows = f"{each.found_rows:,}", f"{each.expected_rows:,}"
-        table.add_row(each.pair, each.scope, *rows, sums, told, f"{each.seconds:.1f}")
+        table.add_row(each.pair, each.scope, *rows, sums, STATES[each.agrees], f"{each.seconds:.1f}")
     console.print(table if done else "there is nothing to compare yet")
     for each in done:
+        if each.behind:
+            console.print(f"{each.pair}: {each.behind}", markup=False)
         for kind, keys in each.differences.get("keys", {}).items():
             listed = f": {', '.join(keys['keys'][:LISTED])}" if keys["keys"] else ""
             console.print(f"{each.pair}: {kind} {keys['count']:,}{listed}", markup=False)

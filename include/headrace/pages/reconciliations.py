@@ -10,8 +10,8 @@ from headrace.pages import environment
 from headrace.reckoning import Depth
 from headrace.reconciliation import Reconciliation
 
-SHOWN = 240
-"""How many comparisons are looked at."""
+SHOWN = 2_000
+"""How many comparisons are looked at: a day of a busy feed, so that the night's are among them."""
 LISTED, BARS, TOLD = 40, 60, 20
 """How many the table lists, a picture draws, and how many keys of a kind stand on the page."""
 
@@ -52,7 +52,7 @@ class Pair:
 
     @property
     def agrees(self) -> bool:
-        return all(each.agrees for each in self.last)
+        return all(each.agrees is not False for each in self.last)
 
 
 def history(feed: str, done: Sequence[Reconciliation], *, base_url: str) -> str:
@@ -66,6 +66,7 @@ def history(feed: str, done: Sequence[Reconciliation], *, base_url: str) -> str:
             done=done[:LISTED],
             depths=DEPTHS,
             state=state,
+            standing=standing,
             signs=SIGNS,
             scopes=SCOPES,
             told=TOLD,
@@ -75,6 +76,10 @@ def history(feed: str, done: Sequence[Reconciliation], *, base_url: str) -> str:
             checks=layout.checks_page(base_url, feed),
         )
     )
+
+
+def standing(done: Reconciliation) -> State:
+    return "absent" if done.agrees is None else "met" if done.agrees else "failed"
 
 
 def state(done: Reconciliation, depth: Depth) -> State:
@@ -111,8 +116,7 @@ def _bars(every: Sequence[Reconciliation]) -> tuple[Bar, ...]:
     for place, each in enumerate(reversed(every)):
         tall = max(HEIGHT * math.log10(1 + each.found_rows) / most, 3)
         title = f"{moment(each)}: {SCOPES[each.scope]}, {each.found_rows:,} rows of {each.expected_rows:,}"
-        verdict: State = "met" if each.agrees else "failed"
-        bars.append(Bar(place * WIDTH, HEIGHT - tall, tall, verdict, each.scope == "whole", title))
+        bars.append(Bar(place * WIDTH, HEIGHT - tall, tall, standing(each), each.scope == "whole", title))
     return tuple(bars)
 
 

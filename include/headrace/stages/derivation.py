@@ -86,17 +86,19 @@ def types(made: TransformPlan) -> Mapping[str, IcebergType]:
 def shape(feed: Feed, made: TransformPlan, *, dropped: Mapping[int, Sequence[Span]]) -> Shape:
     """What is compared: what readers see, and which keys are deleted.
 
-    A patched row has parts of many records; where some were dropped, only its key can be told.
+    A patched row has parts of many records; where some were dropped, only its key can be told. Sums and partitions are
+    told, so there are none of personal fields.
     """
     only_keys = bool(dropped) and feed.declaration.merge == "patch"
     named = {name: type_ for name, type_ in types(made).items() if name in made.key or not only_keys}
     fields = [pa.field(name, travel_type(type_)) for name, type_ in named.items()]
+    public = named.keys() - feed.personal
     partition = feed.declaration.partition
     return Shape(
         pa.schema([*fields, pa.field(HIDDEN_ROW, pa.bool_())]),
         tuple(feed.declaration.key),
-        tuple(name for name in feed.declaration.correctness.sum if name in named),
-        partition if partition and partition.field in named else None,
+        tuple(name for name in feed.declaration.correctness.sum if name in public),
+        partition if partition and partition.field in public else None,
     )
 
 

@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.table import Table
 
-from headrace import away, duration, layout
+from headrace import away, duration, layout, reconciliation
 from headrace.errors import MovedError, SparkFailed, TurnTaken
 from headrace.expiry import dead_branches, expired
 from headrace.feed import Feed
@@ -437,15 +437,28 @@ class _Reconciled(_Keeping):
 
     @property
     def steps(self) -> tuple[Callable[[], None], ...]:
-        return self.compact, self.gather, self.expire, self.remove_orphans
+        return self.delete_old_rows, self.compact, self.gather, self.expire, self.remove_orphans
+
+    def delete_old_rows(self) -> None:
+        """Delete what nobody looks back to any more."""
+        before = self.sweep.today - reconciliation.KEPT
+        if not self.is_dry and reconciliation.has_rows_before(self.load(), before):
+            with self.turn("deleting old comparisons") as table:
+                reconciliation.delete_rows_before(table, before)
 
 
-class _Forgotten(_Reconciled):
+class _Forgotten(_Keeping):
     """The hold list, to which a forget adds a few rows."""
+
+    has_heads = False
 
     @property
     def name(self) -> Identifier:
         return layout.forgotten_table(self.feed.name)
+
+    @property
+    def steps(self) -> tuple[Callable[[], None], ...]:
+        return self.compact, self.gather, self.expire, self.remove_orphans
 
 
 def _piece(table: Table) -> int:

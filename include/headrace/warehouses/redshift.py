@@ -266,8 +266,9 @@ class Reading(Session):
     """What was unloaded so far, each into a place of its own."""
 
     def loaded(self) -> Load:
-        """What was loaded last."""
-        found = _rows(self.connection, redshift_platform.LOADED, self._id)
+        """What was loaded last; nothing, where no load was there yet."""
+        there = self.warehouse._platform_there(self.connection)
+        found = _rows(self.connection, redshift_platform.LOADED, self._id) if there else []
         return Load(*found[0][:3]) if found else Load()
 
     def reconciled(self) -> Load:
