@@ -283,10 +283,10 @@ class Session:
 class Reading(Session):
     """A look at the table as it was at one moment."""
 
-    def loaded(self, *, suffix: sql.SQL = sql.SQL("")) -> Load:
+    def loaded(self) -> Load:
         """What was loaded last; nothing, where no load was there yet."""
         there = self.query(sql.SQL("select to_regclass('headrace.tables') is not null")).column(0)[0].as_py()
-        return super().loaded(suffix=suffix) if there else Load()
+        return super().loaded() if there else Load()
 
     def reconciled(self) -> Load:
         """At which snapshot the table was last seen to agree with the clean table."""
