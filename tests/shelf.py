@@ -13,7 +13,7 @@ from pyiceberg.io.pyarrow import schema_to_pyarrow
 
 from headrace import clean, heads, layout, personal
 from headrace.feed import Feed
-from headrace.lake import Lake
+from headrace.lake import Lake, heads_of
 from headrace.stages import publish
 
 Row = Mapping[str, Any]
@@ -37,7 +37,17 @@ class Shelf:
 def published(place: Place, *rows: Row) -> int:
     """Publish exactly these rows, and say at which snapshot."""
     run = uuid.uuid4().hex
-    tip = branched(place, rows, run=run)
+    return _switched(place, run, tip=branched(place, rows, run=run))
+
+
+def added(place: Place, *rows: Row) -> int:
+    """Publish these rows beside those that stand, as a run that only inserts does, and say at which snapshot."""
+    run, table = uuid.uuid4().hex, place.lake.find(layout.clean_table(place.feed.name))
+    table.manage_snapshots().create_branch(table.current_snapshot().snapshot_id, layout.branch(run)).commit()
+    return _switched(place, run, tip=_laid_on(table, rows, place.feed, branch=layout.branch(run)))
+
+
+def _switched(place: Place, run: str, *, tip: int) -> int:
     assert publish.publish(place.feed, lake=place.lake, run=run, checked=tip)
     return tip
 
@@ -49,10 +59,13 @@ def branched(place: Place, rows: Iterable[Row], *, run: str) -> int:
     table.manage_snapshots().create_branch(base.snapshot_id, branch).commit()
     if base.summary["total-data-files"] != "0":
         table.delete(branch=branch)
+    return _laid_on(table, rows, place.feed, branch=branch)
+
+
+def _laid_on(table: Any, rows: Iterable[Row], feed: Feed, *, branch: str) -> int:
     every = [{clean.HIDDEN_ROW: False, **row} for row in rows]
-    summary = {heads.PROPERTY: base.summary.additional_properties[heads.PROPERTY]}
-    summary["headrace.accounts"] = json.dumps({"read": len(every)})
-    files = [_laid(table, together) for together in _by_day(every, place.feed)]
+    summary = {heads.PROPERTY: heads_of(table).to_json(), "headrace.accounts": json.dumps({"read": len(every)})}
+    files = [_laid(table, together) for together in _by_day(every, feed)]
     table.add_files(files, branch=branch, snapshot_properties=summary)
     return int(table.refresh().metadata.refs[branch].snapshot_id)
 

@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
+from merging_examples import FIELDS as KINDS
+from merging_examples import Example, examples
 from spark_cluster import Cluster, cluster, surroundings
 from workshop import Record, Workshop
 
@@ -41,6 +43,12 @@ def declared(cluster_: Cluster, **more: Any) -> dict[str, Any]:
     return {"key": ["id"], "order": ["revision"], "spark": spark, **more}
 
 
+def one_of_each_rule() -> list[Example]:
+    """The first example of each, but `latest`, by which the other tests merge."""
+    found = {each.declared["merge"]: each for each in reversed(list(examples()))}
+    return [each for merge, each in found.items() if merge != "latest"]
+
+
 def row(key: str, revision: int, state: str | None) -> Record:
     return Record({"id": key, "revision": revision, "state": state}, key=key)
 
@@ -61,6 +69,17 @@ def test_rows_are_merged_and_checked_as_over_connect(
     shop.publish_run("run")
     assert shop.clean() == [{"id": "a", "revision": 2, "state": "here"}]
     assert shop.quarantine() == {(0, 4): "unframed", (0, 5): "undecodable"}
+
+
+@pytest.mark.parametrize("example", one_of_each_rule(), ids=lambda example: example.title)
+def test_the_examples_of_the_merge_rules_make_the_same_rows(
+    workshop: Make, submitting: Cluster, example: Example
+) -> None:
+    asked = {**example.declared, "spark": declared(submitting)["spark"], "topic": {"partitions": 1}}
+    shop = workshop(asked, fields=KINDS)
+    shop.merge(*example.sent)
+    assert shop.clean() == example.rows
+    assert shop.quarantine() == example.quarantine
 
 
 def test_json_is_validated_by_the_clusters_own_workers(workshop: Make, submitting: Cluster) -> None:

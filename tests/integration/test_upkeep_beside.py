@@ -3,39 +3,45 @@
 import statistics
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from functools import partial
 
 from confluent_kafka import Producer
 from keeping import clean_table, is_equal, kept, of, row
 from planting import archive_table
+from shelf import added
 from workshop import Record, Workshop
 
 from headrace import layout
 from headrace.lake import heads_of
 from headrace.layout import Identifier
 from headrace.lease import Leases, turn
-from headrace.stages import carrying
+from headrace.stages import carrying, compaction
 from headrace.stages.upkeep import Upkeep
 
 Make = Callable[..., Workshop]
 
 COMMITS, COMPARED = 500, 50
 """How many extracts, and how many of the first and of the last are compared."""
-RUNS = 6
+PUBLISHES, RUNS = 100, 6
+"""How many that only add a row, and how many that merge."""
+OLD = 9
+"""After so many days nobody needs the clean table's snapshots of now."""
+CREATED = datetime(2026, 1, 1, tzinfo=UTC)
 SECONDS = timedelta(seconds=30)
 
 
 @contextmanager
-def kept_meanwhile(shop: Workshop) -> Iterator[list[Upkeep]]:
-    """Upkeep again and again, as it will be in three days, when all of now is old."""
+def kept_meanwhile(shop: Workshop, *, days: int = 3) -> Iterator[list[Upkeep]]:
+    """Upkeep again and again, as it will be in some days, when all of now is old."""
     done: list[Upkeep] = []
     over = threading.Event()
 
     def keep() -> None:
         while not over.is_set():
-            done.append(kept(shop, days=3, patience=SECONDS / 6))
+            done.append(kept(shop, days=days, patience=SECONDS / 6))
             over.wait(1)
 
     thread = threading.Thread(target=keep)
@@ -82,6 +88,29 @@ def test_500_commits_with_upkeep_beside_lose_nothing_and_stay_quick(workshop: Ma
     assert len(carrying.manifests(table)) <= carrying.MANY + 1
     assert len(table.metadata.snapshots) <= 2
     assert statistics.median(took[-COMPARED:]) < 2 * statistics.median(took[:COMPARED])
+
+
+def test_publish_after_publish_with_compaction_beside_loses_nothing_and_stays_quick(workshop: Make) -> None:
+    shop, took = workshop(), []
+    name = layout.clean_table(shop.feed.name)
+    shop.merge(row("a", 1))
+    given = row("", 1).value
+    assert isinstance(given, Mapping)
+    rows = [{**given, "id": f"k{number:03}", "created_at": CREATED} for number in range(PUBLISHES)]
+    with kept_meanwhile(shop, days=OLD) as done:
+        for each in rows:
+            took.append(in_turn(shop, name, partial(added, shop, each)))
+    check_it_only_gave_way(done)
+    cleaned = [of(each, "clean") for each in done]
+    assert sum(each.compacted for each in cleaned) > PUBLISHES / 2
+    assert sum(each.expired for each in cleaned) > PUBLISHES / 2
+    assert shop.merge(row("z", 1))["inserted"] == 1
+    assert [each["id"] for each in shop.clean()] == ["a", *(each["id"] for each in rows), "z"]
+    kept(shop, days=OLD)
+    table = clean_table(shop)
+    assert (len(table.metadata.refs), len(list(table.scan().plan_files())) < compaction.INPUTS) == (1, True)
+    quarter = PUBLISHES // 4
+    assert statistics.median(took[-quarter:]) < 2 * statistics.median(took[:quarter])
 
 
 def test_runs_with_upkeep_beside_publish_what_they_merge(workshop: Make) -> None:
