@@ -63,11 +63,10 @@ def recorded(work: Transform, plan: DerivationPlan, judged: DataFrame) -> DataFr
     """The records with the verdicts that runs have come to, which rules of today might not."""
     if plan.made.quarantine_snapshot is None:
         return judged
-    held = (
-        work.spark.read.option("versionAsOf", plan.made.quarantine_snapshot)
-        .table(plan.made.quarantine)
-        .select(*COORDINATES, F.lit(True).alias(HELD))
-    )
+    rows = work.spark.read.option("versionAsOf", plan.made.quarantine_snapshot).table(plan.made.quarantine)
+    if "rejected_by" in rows.columns:
+        rows = rows.where(F.col("rejected_by").isNull())
+    held = rows.select(*COORDINATES, F.lit(True).alias(HELD))
     joined = judged.join(held, COORDINATES, "left")
     rejected = F.coalesce(F.col("reason"), F.lit(Reason.CHECK.value))
     reason = F.when(F.col(HELD), rejected).otherwise(F.col("reason"))

@@ -12,10 +12,13 @@ def quarantine(spark: SparkSession, records: DataFrame, plan: TransformPlan) -> 
     """Add what is rejected and not there yet, and settle what is there and good now.
 
     Each record is told by its coordinates: a run that died after this writes none of them twice. What is settled stays
-    until the run's rows are published, for until then nobody sees them anywhere else.
+    until the run's rows are published, for until then nobody sees them anywhere else; and what is merged is in
+    quarantine only once that run's rows take its place.
     """
-    rejected, good = F.col("reason").isNotNull(), F.col("reason").isNull() & F.col(AGAIN)
-    known = spark.table(plan.quarantine).select("partition", "offset")
+    rejected, good = F.col("reason").isNotNull(), F.col("reason").isNull()
+    if not plan.judged:
+        good &= F.col(AGAIN)
+    known = spark.table(plan.quarantine).where(F.col("rejected_by").isNull()).select("partition", "offset")
     settled = records.where(good).join(F.broadcast(known), ["partition", "offset"], "left_semi")
     verdicts = (
         records.where(rejected)
@@ -25,6 +28,7 @@ def quarantine(spark: SparkSession, records: DataFrame, plan: TransformPlan) -> 
                 "quarantined_at": F.current_timestamp(),
                 "released_at": F.lit(None).cast("timestamp"),
                 "settled_by": F.lit(None).cast("string"),
+                "rejected_by": F.when(rejected & F.col(AGAIN), F.lit(plan.branch)),
             }
         )
     )
@@ -33,7 +37,8 @@ def quarantine(spark: SparkSession, records: DataFrame, plan: TransformPlan) -> 
     best = F.min_by(F.struct(*names), F.struct(F.col("reason").isNotNull(), "offset"))
     source = verdicts.groupBy("partition", "offset").agg(best.alias("best")).select("best.*").alias("s")
     target = f"`{plan.feed}`"  # a merge's condition knows its target by the table's own name
-    same = F.expr(f"s.partition = {target}.partition and s.offset = {target}.offset")
+    counts = f"{target}.rejected_by is null"
+    same = F.expr(f"s.partition = {target}.partition and s.offset = {target}.offset and {counts}")
     judged = {name: F.col(f"s.{name}") for name in ("schema_id", "reason", "detail", "released_at", "settled_by")}
     (
         source.mergeInto(plan.quarantine, same)
@@ -47,9 +52,10 @@ def quarantine(spark: SparkSession, records: DataFrame, plan: TransformPlan) -> 
     )
 
 
-def settled(spark: SparkSession, plan: TransformPlan) -> bool:
-    """Whether the run found good what is in quarantine."""
-    return not spark.table(plan.quarantine).where(F.col("settled_by") == plan.branch).isEmpty()
+def has_judged(spark: SparkSession, plan: TransformPlan) -> bool:
+    """Whether the run found good what is in quarantine, or rejected what is merged."""
+    mine = (F.col("settled_by") == plan.branch) | (F.col("rejected_by") == plan.branch)
+    return not spark.table(plan.quarantine).where(mine).isEmpty()
 
 
 def _differs(target: str) -> Column:

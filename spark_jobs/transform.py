@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from headrace import heads
-from headrace.clean import ACCOUNTS, RULES, WRITTEN
+from headrace.clean import ACCOUNTS, BRANCH, RULES, WRITTEN
 from headrace.quarantine import Reason, refuse_too_many
 from headrace.stages.transform import REBUILT, TransformPlan
 from spark_jobs import (
@@ -34,7 +34,7 @@ from spark_jobs.envelopes import AGAIN
 from spark_jobs.failure import translated
 from spark_jobs.holding import FORGOTTEN
 from spark_jobs.merging import same_key
-from spark_jobs.quarantining import quarantine, settled
+from spark_jobs.quarantining import has_judged, quarantine
 from spark_jobs.session import session
 
 SNAPSHOT_PROPERTY = "spark.sql.iceberg.snapshot-property."
@@ -95,7 +95,7 @@ class Transform:
             batch = self.keep(self.flat(appending.rejudged(batch, whole)))
             seen = survey(batch, plan)
         refuse_too_many(seen.accounts, feed=plan.feed, limit=plan.limit, reasons=lambda: _reasons(batch))
-        if seen.accounts["quarantined"] or seen.again or whole is not None:
+        if seen.accounts["quarantined"] or seen.again or plan.judged or whole is not None:
             quarantine(self.spark, batch if whole is None else _newest(batch, whole), plan)
         good = batch.where(_good())
         if odd is None or whole is None:
@@ -210,7 +210,7 @@ class Transform:
     def commit(self, rows: DataFrame, decided: deciding.Summary, *, accounts: Mapping[str, int], settles: bool) -> None:
         """Write the rows to the branch, with the heads and accounts in the same snapshot."""
         plan, branch = self.plan, f"branch_{self.plan.branch}"
-        if not (decided.written or plan.spans or (settles and settled(self.spark, plan))):
+        if not (decided.written or plan.spans or (settles and has_judged(self.spark, plan))):
             self.spark.sql(f"alter table {plan.clean} drop branch if exists `{plan.branch}`")
             return
         self.spark.sql(f"alter table {plan.clean} create or replace branch `{plan.branch}` as of version {plan.base}")
@@ -233,7 +233,7 @@ class Transform:
     def note(self, accounts: Mapping[str, int], decided: deciding.Summary) -> None:
         again = bool(self.plan.released or self.plan.window)
         written = {"rows": decided.written, "stood": decided.stood, "again": again}
-        noted = {heads.PROPERTY: self.plan.heads, RULES: self.plan.rules}
+        noted = {heads.PROPERTY: self.plan.heads, RULES: self.plan.rules, BRANCH: self.plan.branch}
         noted |= {ACCOUNTS: json.dumps(accounts), WRITTEN: json.dumps(written)}
         for name, value in {**noted, **({REBUILT: "true"} if self.plan.anew else {})}.items():
             self.spark.conf.set(f"{SNAPSHOT_PROPERTY}{name}", value)

@@ -187,6 +187,6 @@ class Workshop:
 
     def quarantine(self) -> dict[tuple[int, int], str]:
         table = self.lake.find(layout.quarantine_table(self.feed.name))
-        rows = table.scan().to_arrow().to_pylist()
+        rows = table.scan(row_filter="rejected_by is null").to_arrow().to_pylist()
         assert len({(row["partition"], row["offset"]) for row in rows}) == len(rows), "a record is there twice"
         return {(row["partition"], row["offset"]): row["reason"] for row in rows}

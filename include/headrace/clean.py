@@ -68,6 +68,9 @@ RULES = "headrace.rules"
 ACCOUNTS = "headrace.accounts"
 """The key in a snapshot summary: what became of the records that a run read, as JSON."""
 
+BRANCH = "headrace.branch"
+"""The key in a snapshot summary: the run's branch that it was written to."""
+
 WRITTEN = "headrace.written"
 """The key in a snapshot summary, as JSON: how many `rows` a run wrote, how many of these took the place of one that
 `stood`, and whether it read records that had been judged `again`."""

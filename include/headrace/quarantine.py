@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from enum import StrEnum
 
+import pyarrow as pa
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
@@ -11,10 +12,11 @@ from pyiceberg.table import Table
 from pyiceberg.types import BinaryType, IntegerType, LongType, NestedField, StringType, TimestamptzType
 
 from headrace import layout
+from headrace.clean import BRANCH
 from headrace.declaration import Quarantine
 from headrace.errors import MovedError, QuarantineFull
 from headrace.feed import Feed
-from headrace.lake import Lake
+from headrace.lake import Lake, ancestors
 
 
 class Reason(StrEnum):
@@ -32,6 +34,7 @@ class Reason(StrEnum):
 
 
 TRIES = 5
+JUDGING = ("settled_by", "rejected_by")
 
 SCHEMA = Schema(
     NestedField(1, "partition", IntegerType()),
@@ -45,6 +48,7 @@ SCHEMA = Schema(
     NestedField(9, "detail", StringType(), doc="Which check it breaks, for the reason check."),
     NestedField(10, "released_at", TimestamptzType(), doc="When somebody asked that it be judged again."),
     NestedField(11, "settled_by", StringType(), doc="The run's branch on which it was found good; it goes with it."),
+    NestedField(12, "rejected_by", StringType(), doc="The run's branch that takes its row out; it counts with it."),
 )
 
 PROPERTIES = {
@@ -71,17 +75,60 @@ def released(table: Table) -> dict[int, tuple[int, int]]:
     return spans
 
 
+def holds(table: Table, spans: Mapping[int, tuple[int, int]]) -> bool:
+    """Whether something lies there of these spans."""
+    parts = (
+        f"(partition = {number} and offset >= {first} and offset < {next_})" for number, (first, next_) in spans.items()
+    )
+    return bool(spans) and table.scan(" or ".join(parts), selected_fields=("offset",), limit=1).to_arrow().num_rows > 0
+
+
+def counted(table: Table) -> str:
+    """The verdicts that count, as a filter: one on a record that is merged does so once its run is published."""
+    return "rejected_by is null" if "rejected_by" in table.schema().column_names else "partition is not null"
+
+
 def settle(feed: Feed, *, lake: Lake, branch: str) -> None:
-    """Take away what a run found good, now that its rows are published."""
+    """Now that a run's rows are published, take away what it found good, and let count what it rejected."""
+    rejected = f"rejected_by = '{branch}'"
+    _change(feed, lake, f"settled_by = '{branch}'", rejected, keep=rejected)
+
+
+def tidy(feed: Feed, table: Table, *, lake: Lake, clean: Table, branch: str) -> None:
+    """Settle what runs published and did not live to settle; take back what dead ones and this one's tries rejected."""
+    judging = table.scan("settled_by is not null or rejected_by is not null", selected_fields=JUDGING).to_arrow()
+    branches = {each for name in JUDGING for each in judging[name].unique().to_pylist()} - {None}
+    waiting = set(clean.metadata.refs) - {branch}
+    if not branches - waiting:
+        return
+    current = clean.current_snapshot()
+    past = ancestors(clean, current.snapshot_id if current else None)
+    published = {each.summary.additional_properties.get(BRANCH) for each in past}
+    for each in sorted(branches - waiting):
+        if each in published and each not in clean.metadata.refs:
+            settle(feed, lake=lake, branch=each)
+        else:
+            _change(feed, lake, f"rejected_by = '{each}'")
+    table.refresh()
+
+
+def _change(feed: Feed, lake: Lake, *which: str, keep: str | None = None) -> None:
+    """Take rows out of quarantine; those to be kept come back as ones that count."""
     for _ in range(TRIES):
         table = lake.find(layout.quarantine_table(feed.name))
-        settled = f"settled_by = '{branch}'"
-        if table is None or not table.scan(settled, limit=1).to_arrow().num_rows:
+        there = [each for each in which if table and table.scan(each, limit=1).to_arrow().num_rows]
+        if table is None or not there:
             return
-        with suppress(CommitFailedException):  # somebody released records meanwhile: look again
-            table.delete(settled)
+        kept = table.scan(keep).to_arrow_batch_reader() if keep else ()
+        with suppress(CommitFailedException), table.transaction() as transaction:  # somebody released meanwhile
+            for each in there:  # one by one: of two columns PyIceberg would spare every row that has a null in one
+                transaction.delete(each)
+            for batch in kept:
+                place = batch.schema.get_field_index("rejected_by")
+                nothing = pa.nulls(batch.num_rows, batch.schema.field(place).type)
+                transaction.append(pa.Table.from_batches([batch.set_column(place, "rejected_by", nothing)]))
             return
-    raise MovedError(f"quarantine.{feed.name}: others committed {TRIES} times in a row. Clear the publish task.")
+    raise MovedError(f"quarantine.{feed.name}: others committed {TRIES} times in a row. Clear the task.")
 
 
 def refuse_too_many(

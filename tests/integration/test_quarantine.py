@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from workshop import ORDER, ORDER_FIELDS, Record, Workshop, registered
 
+from headrace import layout
 from headrace.errors import QuarantineFull, SliceError
 from headrace.quarantine import Reason
 from headrace.stages import release
@@ -95,6 +96,64 @@ def test_until_its_row_is_published_a_released_record_stays_in_quarantine(worksh
     assert mended.quarantine() == {(0, 0): "check"}
     mended.again()
     assert (ids(mended), mended.quarantine()) == ({"a": 1}, {})
+
+
+NOW = (0, 4_000_000_000_000)
+"""A window with everything in it."""
+
+
+def switched(shop: Workshop, run: str) -> None:
+    """What a publish does first, and then dies."""
+    from headrace.stages import publish
+
+    table, branch = shop.lake.find(layout.clean_table(shop.feed.name)), layout.branch(run)
+    main, tip = (table.metadata.refs[name].snapshot_id for name in ("main", branch))
+    publish.switch(shop.lake, table, branch=branch, main=main, tip=tip)
+
+
+def test_what_a_run_rejects_of_merged_records_is_in_quarantine_once_it_is_published(workshop: Make) -> None:
+    shop = workshop(ORDER)
+    shop.merge(order("a", price="11.00"), order("b"))
+    tight = shop.redeclared(checks=[CHEAP])
+    tight.transform("dry", anew=True)
+    for run in ("stopped", "again", "again"):
+        tight.transform(run, window=NOW)
+        assert (ids(tight), tight.quarantine()) == ({"a": 1, "b": 1}, {})
+        assert release.groups(tight.feed, lake=tight.lake) == []
+        assert release.release(tight.feed, lake=tight.lake, choice=Choice()) == 0
+    assert shop.prove().agrees
+    tight.publish_run("again")
+    assert (ids(tight), tight.quarantine()) == ({"b": 1}, {(0, 0): "check"})
+    assert tight.prove().agrees
+    assert tight.again(window=NOW)["quarantined"] == 1
+    assert tight.quarantine() == {(0, 0): "check"}
+
+
+def test_what_an_unpublished_run_rejected_is_no_longer_in_quarantine_once_it_is_merged(workshop: Make) -> None:
+    shop = workshop({**ORDER, "checks": [CHEAP]})
+    shop.publish(order("a", price="11.00"), order("b"))
+    shop.extract()
+    shop.transform("stopped")
+    loose = shop.redeclared(checks=[])
+    loose.again()
+    assert (ids(loose), loose.quarantine()) == ({"a": 1, "b": 1}, {})
+    assert loose.prove().agrees
+
+
+@pytest.mark.parametrize("mended_by", ["retry", "next run"])
+def test_quarantine_is_settled_though_the_publish_died_after_the_switch(workshop: Make, mended_by: str) -> None:
+    shop = workshop({**ORDER, "checks": [CHEAP]})
+    shop.merge(order("a", price="11.00"), order("b", price="9.00"))
+    other = shop.redeclared(checks=[{**CHEAP, "between": [10, 20]}])
+    other.transform("dies", window=NOW)
+    switched(other, "dies")
+    assert ids(other) == {"a": 1}
+    if mended_by == "retry":
+        assert other.publish_run("dies") is None
+    else:
+        assert other.again() is None
+    assert other.quarantine() == {(0, 1): "check"}
+    assert other.prove().agrees
 
 
 @pytest.mark.parametrize("limit", [{"count": 1}, {"share": 0.5}], ids=str)

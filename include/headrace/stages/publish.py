@@ -33,6 +33,7 @@ def publish(feed: Feed, *, lake: Lake, run: str, checked: int) -> Published | No
     if branch not in table.metadata.refs:
         # A branch that waited long for its approval may have been dropped as a dead run's: then its rows are not there.
         if checked in (snapshot.snapshot_id for snapshot in ancestors(table, main)):
+            quarantine.settle(feed, lake=lake, branch=branch)  # whoever published it may have died before
             return None
         raise moved(feed)
     if not is_whole(table, checked):
@@ -41,7 +42,7 @@ def publish(feed: Feed, *, lake: Lake, run: str, checked: int) -> Published | No
         switch(lake, table, branch=branch, main=main, tip=checked)
     except CommitFailedException as error:
         raise moved(feed) from error
-    # Should this not come to pass, the next run finds them good once more.
+    # Should this not come to pass, the next try does so, or the next run.
     quarantine.settle(feed, lake=lake, branch=branch)
     return Published(checked)
 

@@ -76,7 +76,8 @@ def groups(feed: Feed, *, lake: Lake) -> list[Group]:
     table = lake.find(layout.quarantine_table(feed.name))
     if table is None:
         return []
-    rows = table.scan(selected_fields=(*GROUP, "quarantined_at", "released_at")).to_arrow()
+    told = (*GROUP, "quarantined_at", "released_at")
+    rows = table.scan(row_filter=quarantine.counted(table), selected_fields=told).to_arrow()
     counted = rows.group_by(list(GROUP)).aggregate(
         [([], "count_all"), ("released_at", "count"), ("quarantined_at", "min"), ("quarantined_at", "max")]
     )
@@ -101,7 +102,7 @@ def records(feed: Feed, *, lake: Lake, choice: Choice, limit: int) -> list[dict[
     table = lake.find(layout.quarantine_table(feed.name))
     if table is None:
         return []
-    rows = table.scan(row_filter=choice.filter()).to_arrow()
+    rows = table.scan(row_filter=f"{choice.filter()} and {quarantine.counted(table)}").to_arrow()
     sized = rows.append_column("bytes", pc.binary_length(rows["value"])).drop_columns(["key", "value"])
     listed: list[dict[str, Any]] = sized.sort_by([("partition", "ascending"), ("offset", "ascending")])[
         :limit
@@ -113,7 +114,8 @@ def records(feed: Feed, *, lake: Lake, choice: Choice, limit: int) -> list[dict[
 def record(feed: Feed, *, lake: Lake, place: Place) -> dict[str, Any]:
     """One rejected record, whole: for somebody who asked to see it."""
     table = lake.find(layout.quarantine_table(feed.name))
-    found = table.scan(row_filter=Choice(places=[place]).filter()).to_arrow().to_pylist() if table else []
+    which = Choice(places=[place]).filter()
+    found = table.scan(row_filter=f"{which} and {quarantine.counted(table)}").to_arrow().to_pylist() if table else []
     if not found:
         raise SliceError(
             f"quarantine.{feed.name}: no record {place.partition}/{place.offset} lies there. "
@@ -133,7 +135,7 @@ def release(feed: Feed, *, lake: Lake, choice: Choice, now: datetime | None = No
         table = lake.find(layout.quarantine_table(feed.name))
         if table is None:
             return 0
-        waiting = f"{choice.filter()} and released_at is null"
+        waiting = f"{choice.filter()} and {quarantine.counted(table)} and released_at is null"
         rows = table.scan(row_filter=waiting).to_arrow()
         if not rows.num_rows:
             return 0

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from pyiceberg.table import Table
 
-from headrace import archived, away, forgotten, layout, provenance
+from headrace import archived, away, forgotten, layout, provenance, quarantine
 from headrace.archived import Archived
 from headrace.errors import ForgedError, SliceError, TopicError
 from headrace.feed import Feed, refuse_stream
@@ -130,8 +130,8 @@ def _quarantined(feed: Feed, lake: Lake, slice_: Slice) -> tuple[npt.NDArray[np.
     table = lake.find(layout.quarantine_table(feed.name))
     partitions, offsets = [np.empty(0, np.int32)], [np.empty(0, np.int64)]
     if table is not None:
-        reason = f"reason = '{slice_.quarantine}'" if slice_.quarantine else "true"
-        scan = table.scan(row_filter=reason, selected_fields=("partition", "offset"))
+        reason = f" and reason = '{slice_.quarantine}'" if slice_.quarantine else ""
+        scan = table.scan(row_filter=f"{quarantine.counted(table)}{reason}", selected_fields=("partition", "offset"))
         for batch in scan.to_arrow_batch_reader():
             partitions.append(batch["partition"].to_numpy())
             offsets.append(batch["offset"].to_numpy())

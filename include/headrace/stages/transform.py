@@ -107,6 +107,8 @@ class TransformPlan(BaseModel):
     branch: str
     quarantine: str
     quarantine_snapshot: int | None = None
+    judged: bool = False
+    """Whether quarantine has some of what is new: a run that was not published has judged it."""
     heads: str
     rules: str = ""
     """By which the rows are made, noted with them."""
@@ -145,6 +147,7 @@ def plan(
     if anew and not without_dropped:
         _refuse_dropped(feed, archive)
     target, rejected = clean.clean_of(feed, lake), quarantine.quarantine_of(feed, lake)
+    quarantine.tidy(feed, rejected, lake=lake, clean=target, branch=layout.branch(run))
     rules = clean.rules(feed, target.schema())
     if anew:
         clean.arrange(target, feed)
@@ -255,6 +258,7 @@ def _planned(
         branch=branch,
         quarantine=spark_name(lake.name, layout.quarantine_table(feed.name)),
         quarantine_snapshot=refused.snapshot_id if refused else None,
+        judged=bool(branch) and quarantine.holds(tables.quarantine, spans),
         heads=heads.to_json(),
         rules=clean.rules(feed, target.schema()),
         small=effort.is_small([base])
