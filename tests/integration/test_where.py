@@ -26,7 +26,7 @@ def test_a_column_that_the_feed_dropped_is_told_as_long_as_clean_holds_it(
     def told(word: str) -> dict[str, str]:
         done = CliRunner().invoke(app, ["where", word, "--json"])
         assert done.exit_code == 0, done.output
-        return {place["store"]: place["how"] for place in json.loads(done.output)}
+        return {place["store"]: place["how"] for place in json.loads(done.stdout)}
 
     for word in ("email", "channel"):
         assert told(word)["clean"] == "as it is, of former versions"

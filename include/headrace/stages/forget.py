@@ -212,11 +212,16 @@ class _Work:
             yield Rewritten(_name(name), self._mend(scrubbed))
 
     def _mend(self, scrubbed: Callable[[str], str]) -> int:
+        """Until there is nothing left to change: comparisons are kept beside it."""
+        changed = 0
         for _ in range(TRIES):
             try:
-                return reconciliation.mend(self.feed.name, scrubbed, lake=self.lake)
-            except CommitFailedException:  # a comparison was kept meanwhile
+                more = reconciliation.mend(self.feed.name, scrubbed, lake=self.lake)
+            except CommitFailedException:
                 continue
+            if not more:
+                return changed
+            changed += more
         raise MovedError(f"reconciled.{self.feed.name}: others committed {TRIES} times meanwhile. Run it again.")
 
     def archive(self, located: Located) -> Rewritten:
