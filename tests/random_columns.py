@@ -28,6 +28,15 @@ from pyiceberg.types import (
 )
 
 from headrace.arrow import arrow_type
+from headrace.columns import JsonText, TimeText
+from headrace.json_text import canonical
+
+TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\0"))
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+    max_leaves=5,
+)
 
 SCALARS: dict[IcebergType, SearchStrategy[Any]] = {
     BooleanType(): st.booleans(),
@@ -37,7 +46,9 @@ SCALARS: dict[IcebergType, SearchStrategy[Any]] = {
     DoubleType(): st.floats(),
     DecimalType(12, 2): st.decimals(places=2, min_value=-(10**9), max_value=10**9),
     DecimalType(30, 12): st.decimals(places=12, min_value=-(10**9), max_value=10**9),
-    StringType(): st.text(st.characters(codec="utf-8", exclude_characters="\0")),
+    StringType(): TEXT,
+    JsonText(): JSON.map(canonical),
+    TimeText(): st.times().map(lambda time: time.isoformat("microseconds")),
     DateType(): st.dates(),
     TimestampType(): st.datetimes(),
     TimestamptzType(): st.datetimes(timezones=st.just(UTC)),
@@ -74,7 +85,7 @@ def values(type_: IcebergType) -> SearchStrategy[Any]:
         case ListType():
             held = st.lists(values(type_.element_type), max_size=3)
         case MapType():
-            held = st.dictionaries(SCALARS[StringType()], values(type_.value_type), max_size=3)
+            held = st.dictionaries(TEXT, values(type_.value_type), max_size=3)
         case _:
             held = SCALARS[type_]
     return st.none() | held

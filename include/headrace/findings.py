@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from headrace.heads import mirrored
 
-LISTED = 20
+LISTED = 100
 """How many findings of one kind are kept with their coordinates."""
 
 DIFFERENCES = {

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyiceberg.types import (
     BinaryType,
@@ -32,7 +32,8 @@ from pyiceberg.types import (
 from random_columns import storage, stored, types, values
 
 from headrace import json_column, uuids
-from headrace.json_text import JSONB
+from headrace.columns import JsonText
+from headrace.json_text import JSONB, decoder
 
 SAMPLE = {
     FloatType(): [0.1, 1e20, -0.0, math.nan, -math.inf, 16777216.0],
@@ -50,6 +51,8 @@ def plain(value: Any, type_: IcebergType) -> Any:
     if value is None:
         return None
     match type_:
+        case JsonText():
+            return decoder()(value)
         case StructType(fields=fields):
             return {field.name: plain(value[field.name], field.field_type) for field in fields}
         case ListType():
@@ -78,6 +81,7 @@ def expected(column: list[Any], type_: IcebergType) -> list[str | None]:
     return [None if each is None else JSONB.text(plain(each, type_)) for each in column]
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_a_column_is_written_as_each_of_its_values_alone(data: st.DataObject) -> None:
     type_ = data.draw(types())
