@@ -134,7 +134,8 @@ class Transform:
         """The records that are not forgotten, and how many are; those came back that the archive holds unblanked."""
         if not self.plan.held:
             return judged, {"forgotten": 0}
-        told = {"forgotten": F.count("*"), "unblanked": F.count_if(~holding.is_blank())}
+        says_something = F.col("key").isNotNull() | F.col("value").isNotNull()
+        told = {"forgotten": F.count("*"), "unblanked": F.count_if(says_something)}
         row = judged.where(F.col(FORGOTTEN)).agg(*(count.alias(name) for name, count in told.items())).first()
         assert row is not None, "an aggregate without groups gives one row"
         return judged.where(~F.col(FORGOTTEN)).drop(FORGOTTEN), row.asDict()
