@@ -6,6 +6,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from keeping import kept, of
 from workshop import ORDER, Record, Workshop
@@ -102,3 +103,34 @@ def test_a_patch_feeds_order_stays_for_neither_a_run_nor_a_rebuild_goes_on_with_
     assert shop.lake.find(layout.clean_table(shop.feed.name)).schema() == columns
     shop.again()
     assert [row["id"] for row in shop.clean()] == ["a", "b"]
+
+
+def test_another_sort_is_followed_by_the_next_run(workshop: Make) -> None:
+    shop = workshop()
+    shop.merge(order("a", 1), order("b", 1))
+    other = shop.redeclared(sort=["price"])
+    prices = {"c": "9.00", "d": "1.00", "e": "5.00"}
+    other.merge(*(order(id_, 1, price=Decimal(price)) for id_, price in prices.items()))
+    table = shop.lake.find(layout.clean_table(shop.feed.name))
+    (new,) = (task.file for task in table.scan("id >= 'c'").plan_files())
+    rows = read(table, new.file_path)
+    assert [row for row in rows if row in prices] == ["d", "e", "c"]
+
+
+def test_a_rebuild_that_is_not_published_does_not_keep_its_partitions(workshop: Make) -> None:
+    shop = workshop({**ORDER, "partition": {"field": "created_at", "by": "day"}})
+    shop.merge(order("a", 1))
+    before = shop.lake.find(layout.clean_table(shop.feed.name))
+    other = shop.redeclared(partition={"field": "created_at", "by": "month"}, sort=["price"])
+    assert not rebuilt(other, publish=False).published
+    shop.merge(order("b", 1))
+    after = shop.lake.find(layout.clean_table(shop.feed.name))
+    assert after.spec().fields == before.spec().fields
+    assert after.sort_order().fields == before.sort_order().fields
+    assert {task.file.spec_id for task in after.scan().plan_files()} == {before.spec().spec_id}
+
+
+def read(table: Any, path: str) -> list[str]:
+    with table.io.new_input(path).open() as stream:
+        found: list[str] = pq.read_table(stream, columns=["id"])["id"].to_pylist()
+    return found

@@ -149,10 +149,10 @@ def plan(
     target, rejected = clean.clean_of(feed, lake), quarantine.quarantine_of(feed, lake)
     quarantine.tidy(feed, rejected, lake=lake, clean=target, branch=layout.branch(run))
     rules = clean.rules(feed, target.schema())
-    if anew:
-        clean.arrange(target, feed)
-    else:
+    if not anew:
         _refuse_other_rules(feed, made_by=noted(target, clean.RULES), rules=rules)
+    # Where nothing is made anew another sort may be declared, and a rebuild may not have come to be published.
+    clean.arrange(target, feed)
     base, reached = target.current_snapshot(), heads_of(target)
     heads = reached if window else heads_of(archive)
     spans = {} if window else missing(heads, Heads() if anew else reached)
