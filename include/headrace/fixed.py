@@ -46,8 +46,15 @@ def changes(feed: Feed, before: Feed, *, origin: str) -> Iterator[Fault]:
 
 
 def rebuilds(feed: Feed, before: Feed, *, origin: str) -> Iterator[Fault]:
-    """What a version changed so that the clean table has to be made anew: warnings, for that is done in one command."""
+    """What a version changed so that the clean table has to be made anew: warnings, for that is done in one command.
+
+    But a patched row remembers ranks by its order, and is made anew by no other.
+    """
+    patches = feed.declaration.merge == before.declaration.merge == "patch"
     for path, message, now in _told(REBUILT, feed, before, origin=origin):
+        if path == "order" and patches:
+            yield Fault("", f"{feed.attribute}.{path}", message, way_out(feed), now)
+            continue
         fix = f"Its runs stop until the table is made anew: headrace rebuild {feed.name}"
         yield Fault("", f"{feed.attribute}.{path}", message, fix, now, severity="warning")
 

@@ -165,6 +165,14 @@ def test_key_order_and_partition_may_be_renamed_by_an_alias_and_by_nothing_else(
     ]  # fmt: skip
 
 
+def test_a_patch_feeds_order_is_fixed_for_no_rebuild_mends_it() -> None:
+    fields = [{"name": "revision", "type": "long"}, {"name": "edition", "type": "long"}]
+    before, after = (parsed(*fields, declared={"merge": "patch", "order": [name]}) for name in ("revision", "edition"))
+    (fault,) = fixed.rebuilds(after, before, origin="main")
+    assert (fault.path, fault.severity) == ("feed.order", "error")
+    assert "headrace new --breaks" in str(fault)
+
+
 def test_another_field_of_the_key_is_no_rename_though_an_alias_says_so() -> None:
     other = {"name": "code", "type": "string", "aliases": ["id"]}
     before, after = parsed({"name": "code", "type": "string"}), parsed(other, declared={"key": ["code"]})
