@@ -25,6 +25,9 @@ from spark_jobs.projection import lost, projected
 JSON_RECORDS_PER_WORKER = 50_000
 """A Python worker takes a second to start: fewer records than this are not worth another one."""
 
+ENDLESS = r"[eE][-+]?\d{4,}"
+"""An exponent at which Spark fails, or writes all the digits out, where it reads a decimal from a text."""
+
 Types = Mapping[str, IcebergType]
 UNDECODABLE = Reason.UNDECODABLE.value
 
@@ -167,7 +170,9 @@ def tombstone_row(plan: TransformPlan, types: Types) -> Column:
     """A tombstone has no fields but its key, which the Kafka key tells: its text, or a JSON object for several."""
     text = F.col("key").cast("string")
     if len(plan.key) == 1:
-        keys = {plan.key[0]: text.try_cast(plan.columns[plan.key[0]])}
+        type_ = plan.columns[plan.key[0]]
+        measured = F.when(~text.rlike(ENDLESS), text) if type_.startswith("decimal") else text
+        keys = {plan.key[0]: measured.try_cast(type_)}
     else:
         own = _key_fields(text, plan, {name: [name, *plan.aliases.get(name, ())] for name in plan.key})
         older = _key_fields(text, plan, {name: [plan.renames.get(name, name)] for name in plan.key})
@@ -179,6 +184,9 @@ def tombstone_row(plan: TransformPlan, types: Types) -> Column:
 def _key_fields(text: Column, plan: TransformPlan, names: Mapping[str, Sequence[str]]) -> dict[str, Column]:
     """The fields of a key that is a JSON object, each by the first of its names that is there."""
     types = {source: plan.columns[name] for name, sources in names.items() for source in sources}
+    decimals = [source for source, type_ in types.items() if type_.startswith("decimal")]
+    if decimals:
+        text = F.when(~any_of(text.rlike(rf'"{source}"\s*:\s*"?[-+.\d]*{ENDLESS}') for source in decimals), text)
     parsed = F.from_json(text, ", ".join(f"`{source}` {type_}" for source, type_ in types.items()))
     return {name: F.coalesce(*(parsed[source] for source in sources)) for name, sources in names.items()}
 

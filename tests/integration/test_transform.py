@@ -244,6 +244,22 @@ def test_json_that_breaks_its_schema_is_invalid_and_what_is_no_json_undecodable(
     }
 
 
+def test_a_tombstones_key_with_a_number_without_measure_is_none(workshop: Make) -> None:
+    shop = workshop({"key": ["id", "price"], "order": ["revision"]})
+    numbers = ['"1e100000000"', "1e100000000", "1e-100000000", "-1e999999999999999999999"]
+    keys = [f'{{"id": "a", "price": {number}}}' for number in ('"1.00"', "2.0", *numbers)]
+    rows = [order("a", 1, price=price) for price in ("1.00", "2.00", "3.00")]
+    shop.merge(*rows, *(Record(None, key=key) for key in keys))
+    assert [row["price"] for row in shop.clean()] == [Decimal("3.00")]
+    assert shop.quarantine() == dict.fromkeys([(0, 5), (0, 6), (0, 7), (0, 8)], "keyless")
+
+    lone = workshop({"key": ["price"], "order": ["revision"]})
+    numbers = ["1.00", "1e-999999999", "1e2147483647", "1e99999999999999"]
+    lone.merge(order("a", 1, price="1.00"), *(Record(None, key=number) for number in numbers))
+    assert lone.clean() == []
+    assert lone.quarantine() == dict.fromkeys([(0, 2), (0, 3), (0, 4)], "keyless")
+
+
 FIRSTS = {"key": ["id"], "order": ["revision"], "merge": "first"}
 
 
