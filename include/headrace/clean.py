@@ -8,7 +8,7 @@ from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema, assign_fresh_schema_ids
 from pyiceberg.table import Table
-from pyiceberg.table.sorting import SortField, SortOrder
+from pyiceberg.table.sorting import NullOrder, SortField, SortOrder
 from pyiceberg.transforms import (
     DayTransform,
     HourTransform,
@@ -206,7 +206,7 @@ def arrange(table: Table, feed: Feed) -> None:
     if table.sort_order().fields != order(table.schema(), declared.sort or declared.key).fields:
         with table.update_sort_order() as update_:
             for name in declared.sort or declared.key:
-                update_.asc(name, IdentityTransform())
+                update_.asc(name, IdentityTransform(), NullOrder.NULLS_FIRST)
 
 
 def clean_of(feed: Feed, lake: Lake) -> Table:
