@@ -5,15 +5,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from pyspark.errors import PySparkException
+from pyspark.logger import PySparkLogger
 
 from headrace.errors import SparkFailed
 
 NAMES = re.compile(r"[\w.]*\w(?:Error|Exception|Timeout)\b|\bUNAVAILABLE\b|\bDEADLINE_EXCEEDED\b")
+LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+"""Where PySpark writes the messages of its errors of its own accord, even of those that are caught."""
 
 
 @contextmanager
 def translated(doing: str) -> Iterator[None]:
     """Raise what Spark raises without its message, and without the error itself, which a log would show too."""
+    for name in LOGGERS:
+        PySparkLogger.getLogger(name).disabled = True
     try:
         yield
     except PySparkException as error:

@@ -43,9 +43,13 @@ def states(airflow: httpx.Client, dag: str, run: str) -> dict[str, str | None]:
     return {each["task_id"]: each["state"] for each in listed.json()["task_instances"]}
 
 
-def logged(airflow: httpx.Client, dag: str, run: str, *, task: str) -> str:
-    """A task's log."""
-    return airflow.get(f"/api/v2/dags/{dag}/dagRuns/{run}/taskInstances/{task}/logs/1").raise_for_status().text
+def logged(airflow: httpx.Client, dag: str, run: str, words: str, *, task: str) -> None:
+    """Wait until a task's log has these words: it may be written to its end a moment after the task has ended."""
+    path = f"/api/v2/dags/{dag}/dagRuns/{run}/taskInstances/{task}/logs/1"
+    deadline = time.monotonic() + SECONDS
+    while words not in (log := airflow.get(path).raise_for_status().text):
+        assert time.monotonic() < deadline, log
+        time.sleep(BETWEEN_QUESTIONS)
 
 
 def pushed(airflow: httpx.Client, dag: str, run: str, *, task: str, key: str = "return_value") -> Any:

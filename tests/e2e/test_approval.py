@@ -50,7 +50,7 @@ def test_on_call_publishes_what_a_check_stopped_while_the_feed_goes_on_archiving
     asked = airflow.get(f"/api/v2/dags/{feed.name}/dagRuns/{waits}/hitlDetails").json()["hitl_details"]
     assert "price" in asked[0]["body"]
     page = pushed(airflow, feed.name, waits, task="check", key="checks")
-    assert page in logged(airflow, feed.name, waits, task="check")
+    logged(airflow, feed.name, waits, page, task="check")
     shown = httpx.get(page, auth=("viewer", registry_users.password("viewer")), timeout=60).raise_for_status().text
     assert waits in shown
     assert "checks failed; nothing was published" in shown
@@ -59,7 +59,7 @@ def test_on_call_publishes_what_a_check_stopped_while_the_feed_goes_on_archiving
     later = started(airflow, feed.name)
     assert ended(airflow, feed.name, later) == "failed"
     assert feed.archived() == 3
-    assert f"run {waits} waits for an approval already" in logged(airflow, feed.name, later, task="approve")
+    logged(airflow, feed.name, later, f"run {waits} waits for an approval already", task="approve")
     assert feed.published() == {"a": 5}
 
     answer(airflow, feed.name, waits, option="Publish anyway", reason=" ")
@@ -69,7 +69,7 @@ def test_on_call_publishes_what_a_check_stopped_while_the_feed_goes_on_archiving
     assert states(airflow, feed.name, waits)["check"] == "failed"
     approval = pushed(airflow, feed.name, waits, task="approve")
     assert (approval["by"], approval["why"]) == ("admin", WHY)
-    assert f"approved by admin at {approval['at']}: {WHY}" in logged(airflow, feed.name, waits, task="publish")
+    logged(airflow, feed.name, waits, f"approved by admin at {approval['at']}: {WHY}", task="publish")
 
     kept = results.of_run(feed.name, waits, lake=connections.lake(Settings()))
     assert kept is not None
