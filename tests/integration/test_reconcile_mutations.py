@@ -1,5 +1,6 @@
 """The verifier verified: whatever is changed in any store is found at the depth that can find it, and named."""
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -169,10 +170,10 @@ def named(done: Reconciliation, feed: Any, what: str, wanted: Told) -> None:
 
 
 def test_what_is_wrong_with_the_archive_is_found_and_named(workshop: Make) -> None:
-    shop = workshop({"key": ["id"]})
+    shop, now = workshop({"key": ["id"]}), int(time.time() * 1000)
     shop.publish(
-        *(Record(b"v%d" % n, key=f"k{n}") for n in range(10)),
-        *(Record(b"v%d" % n, key=f"k{n}", partition=1) for n in range(4)),
+        *(Record(b"v%d" % n, key=f"k{n}", timestamp=now + n) for n in range(10)),
+        *(Record(b"v%d" % n, key=f"k{n}", timestamp=now + n, partition=1) for n in range(4)),
     )
     shop.extract()
     table = archive_table(shop)
