@@ -12,7 +12,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from pyiceberg.exceptions import CommitFailedException
+from pyiceberg.exceptions import CommitFailedException, ValidationException
 from pyiceberg.table import Table
 
 from headrace import away, blanking, clean, forgotten, layout, reconciliation, results, shown
@@ -217,7 +217,7 @@ class _Work:
         for _ in range(TRIES):
             try:
                 more = reconciliation.mend(self.feed.name, scrubbed, lake=self.lake)
-            except CommitFailedException:
+            except (CommitFailedException, ValidationException):  # the latter where PyIceberg planned anew itself
                 continue
             if not more:
                 return changed
