@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import fastavro
-from confluent_kafka import Producer
+from confluent_kafka import IsolationLevel, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from headrace import layout
 from headrace.feed import Feed
@@ -151,6 +152,35 @@ class Workshop:
         accounts = self.transform(run, **asked)
         self.publish_run(run)
         return accounts
+
+    def replay(self, **more: Any) -> Any:
+        """All of the archive goes to its topic once more; returns when whoever reads the topic sees all of it."""
+        from headrace.airflow import connections
+        from headrace.kafka.pace import Rate
+        from headrace.slice import Slice
+        from headrace.stages import replay
+
+        found = replay.plan(
+            self.feed, lake=self.lake, kafka=self.kafka, slice_=Slice(), to=None, same_partitions=False,
+            signing=connections.signing_key(),
+        )  # fmt: skip
+        now = int(time.time() * 1000)
+        sent = replay.run(found, lake=self.lake, kafka=self.kafka, now=now, rate=Rate(), anyway=True, **more)
+        self._settle()
+        return sent
+
+    def _settle(self) -> None:
+        """Wait until the broker has marked all transactions: it does so a moment after it has said that they are."""
+        admin, deadline = AdminClient({**self.kafka}), time.monotonic() + 30
+        parts = admin.list_topics(self.feed.topic, timeout=30).topics[self.feed.topic].partitions
+        wanted = {TopicPartition(self.feed.topic, each): OffsetSpec.latest() for each in parts}
+
+        def ends(level: IsolationLevel) -> list[int]:
+            asked = admin.list_offsets(wanted, isolation_level=level, request_timeout=30)
+            return [asked[each].result().offset for each in wanted]
+
+        while ends(IsolationLevel.READ_COMMITTED) != ends(IsolationLevel.READ_UNCOMMITTED):
+            assert time.monotonic() < deadline, "a transaction stays open"
 
     def redeclared(self, **declared: Any) -> "Workshop":
         """The same feed with another declaration, and the same schema."""

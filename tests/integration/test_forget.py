@@ -23,10 +23,8 @@ from headrace import layout, objects, outcome, reconciliation, results
 from headrace.airflow import connections, forgetting
 from headrace.cli import app
 from headrace.errors import BranchMoved
-from headrace.kafka.pace import Rate
 from headrace.lease import Leases
-from headrace.slice import Slice
-from headrace.stages import absence, forget, publish, replay, verify
+from headrace.stages import absence, forget, publish, verify
 from headrace.warehouses.redshift_folder import Folder
 
 Make = Callable[..., Workshop]
@@ -133,20 +131,6 @@ def test_a_person_leaves_every_store_and_nothing_brings_them_back(workshop: Make
         assert shop.prove(store).agrees
 
 
-def replayed(shop: Workshop, **more: Any) -> replay.Tally:
-    """All of the archive, back to its own topic."""
-    plan = replay.plan(
-        shop.feed,
-        lake=shop.lake,
-        kafka=shop.kafka,
-        slice_=Slice(),
-        to=None,
-        same_partitions=False,
-        signing=connections.signing_key(),
-    )
-    return replay.run(plan, lake=shop.lake, kafka=shop.kafka, now=1_795_000_000_000, rate=Rate(None, None), **more)
-
-
 VISIT = {
     "type": "object",
     "properties": {
@@ -170,7 +154,7 @@ def test_two_at_once_beside_an_extract_and_copies_in_the_topic_stay_out(workshop
     shop.merge(*(visit(number, name=name) for number, name in names.items()))
     shop.merge(visit(4711, city="Arlington"), Record(None, key=visit(4712).key))
     shop.merge(Record(b"no frame", key=visit(4711).key), Record(b"shop: 4712"), Record(b"no frame either"))
-    assert replayed(shop).records == 8
+    assert shop.replay().records == 8
     keys = [json.dumps({"visitor": number, "site": "shop"}) for number in (4711, 4712)]
     with ThreadPoolExecutor(3) as pool:
         tried = [pool.submit(forgotten, shop, key) for key in keys]
@@ -188,7 +172,7 @@ def test_two_at_once_beside_an_extract_and_copies_in_the_topic_stay_out(workshop
     assert done.is_whole
     assert holding(shop, names[4711], names[4712]) == set()
     assert holding(shop, names[4713])
-    assert replayed(shop, again=1).forgotten == 12
+    assert shop.replay(again=1).forgotten == 12
     shop.run()
     assert list(shop.quarantine()) == [(0, 7)]
     assert [row["visitor"] for row in shop.clean()] == [4713]
@@ -257,7 +241,7 @@ def test_a_run_and_a_load_beside_it_bring_nobody_back(workshop: Make) -> None:
     shop.publish(order(PERSON, 2, email=MAIL))
     shop.extract()
     shop.transform("r")
-    assert replayed(shop).records == 4
+    assert shop.replay().records == 4
     tip = shop.lake.find(layout.clean_table(shop.feed.name)).metadata.refs[layout.branch("r")].snapshot_id
     leases, turn = Leases(shop.lake.database), layout.lease(layout.clean_table(shop.feed.name))
     assert leases.take(turn, holder="the run", doing="transform")

@@ -24,10 +24,7 @@ from workshop import Record, Workshop
 from demo.oracle import Told
 from demo.record import Coordinates, Corrupt, Meaning, Tombstone, Version
 from headrace import effort
-from headrace.airflow import connections
-from headrace.kafka.pace import Rate
-from headrace.slice import Slice
-from headrace.stages import release, replay
+from headrace.stages import release
 from headrace.stages.release import Choice
 
 Make = Callable[..., Workshop]
@@ -194,15 +191,6 @@ def run(shop: Workshop, *, tries: int = 1) -> Mapping[str, int]:
     return accounts
 
 
-def replayed(shop: Workshop) -> int:
-    """Send the whole archive to its topic once more; how many records that is."""
-    found = replay.plan(
-        shop.feed, lake=shop.lake, kafka=shop.kafka, slice_=Slice(), to=None, same_partitions=False,
-        signing=connections.signing_key(),
-    )  # fmt: skip
-    return replay.run(found, lake=shop.lake, kafka=shop.kafka, now=NOW, rate=Rate()).records
-
-
 @pytest.mark.parametrize("rule", RULES)
 def test_the_same_records_give_the_oracles_table(workshop: Make, rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every other run is compiled, as large ones are, though it is small."""
@@ -230,7 +218,7 @@ def test_the_same_records_give_the_oracles_table(workshop: Make, rule: str, monk
             assert_adds_up(run(shop, tries=2 if number == twice else 1))
         compare(shop, told(published))
         before = shop.clean()
-        assert replayed(shop) == len(published)
+        assert shop.replay().records == len(published)
         shop.extract()
         assert_adds_up(run(shop))
         assert shop.clean() == before

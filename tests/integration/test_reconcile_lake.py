@@ -2,7 +2,6 @@
 
 import json
 import os
-import time
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -94,11 +93,8 @@ def test_nothing_is_found_where_nothing_is_wrong(workshop: Make) -> None:
     told = order("f").value
     newer.merge(Record({**told, "channel": "app"}, key="f", timestamp=NOON))  # type: ignore[dict-item]
     assert newer.prove(full=False).agrees
-    replayed(newer)
-    deadline = time.monotonic() + 30
-    while not newer.extract().records:  # until the broker has marked the transaction as committed
-        assert time.monotonic() < deadline
-    newer.again()
+    newer.replay()
+    newer.run()
     assert newer.prove(full=False).agrees
     kept(newer, days=30)
     assert newer.prove("archive").agrees
@@ -108,20 +104,6 @@ def test_nothing_is_found_where_nothing_is_wrong(workshop: Make) -> None:
     assert done.published
     assert newer.prove(full=False).agrees
     assert newer.prove().agrees
-
-
-def replayed(shop: Workshop) -> None:
-    """Everything archived goes to the topic once more."""
-    from headrace.airflow import connections
-    from headrace.kafka.pace import Rate
-    from headrace.slice import Slice
-    from headrace.stages import replay
-
-    found = replay.plan(
-        shop.feed, lake=shop.lake, kafka=shop.kafka, slice_=Slice(), to=None, same_partitions=False,
-        signing=connections.signing_key(),
-    )  # fmt: skip
-    replay.run(found, lake=shop.lake, kafka=shop.kafka, now=int(time.time() * 1000), rate=Rate(), anyway=True)
 
 
 @pytest.fixture
