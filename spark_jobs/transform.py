@@ -131,7 +131,7 @@ class Transform:
         return self.keep(self.flat(checked))
 
     def admitted(self, judged: DataFrame) -> tuple[DataFrame, dict[str, int]]:
-        """The records that are not forgotten, and how many are; those came back that the archive holds unblanked."""
+        """The records that are not forgotten, and how many are; unblanked ones came back after they had been."""
         if not self.plan.held:
             return judged, {"forgotten": 0}
         says_something = F.col("key").isNotNull() | F.col("value").isNotNull()

@@ -4,8 +4,8 @@ import gzip
 import json
 import socketserver
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -20,12 +20,12 @@ class Listener:
 
 
 @contextmanager
-def webhook() -> Iterator[Listener]:
-    """Takes JSON, as Slack's incoming webhooks do."""
+def _posted(read: Callable[[bytes], Iterable[Any]]) -> Iterator[Listener]:
+    """Takes what is posted, as `read` tells it."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            heard.told.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            heard.told.extend(read(self.rfile.read(int(self.headers["Content-Length"]))))
             self.send_response(200)
             self.end_headers()
 
@@ -38,32 +38,27 @@ def webhook() -> Iterator[Listener]:
         yield heard
 
 
-@contextmanager
-def collector() -> Iterator[Listener]:
+def webhook() -> AbstractContextManager[Listener]:
+    """Takes JSON, as Slack's incoming webhooks do."""
+    return _posted(lambda body: [json.loads(body)])
+
+
+def collector() -> AbstractContextManager[Listener]:
     """Takes OpenTelemetry's metrics: of each its name, its tags and its last value, or the sum of a histogram's."""
+    return _posted(_points)
+
+
+def _points(body: bytes) -> Iterator[tuple[str, dict[str, str], Any]]:
     from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            said = ExportMetricsServiceRequest.FromString(gzip.decompress(body) if body[:2] == b"\x1f\x8b" else body)
-            for every in said.resource_metrics:
-                for metric in (each for scope in every.scope_metrics for each in scope.metrics):
-                    sort = metric.WhichOneof("data")
-                    for point in getattr(metric, sort).data_points:
-                        tags = {tag.key: tag.value.string_value for tag in point.attributes}
-                        kind = point.WhichOneof("value") if sort == "gauge" else "sum"
-                        heard.told.append((metric.name, tags, getattr(point, kind)))
-            self.send_response(200)
-            self.end_headers()
-
-        def log_message(self, format: str, *args: Any) -> None:
-            """Nobody reads it."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    heard = Listener(server.server_address[1])
-    with _served(server):
-        yield heard
+    said = ExportMetricsServiceRequest.FromString(gzip.decompress(body) if body[:2] == b"\x1f\x8b" else body)
+    for every in said.resource_metrics:
+        for metric in (each for scope in every.scope_metrics for each in scope.metrics):
+            sort = metric.WhichOneof("data")
+            for point in getattr(metric, sort).data_points:
+                tags = {tag.key: tag.value.string_value for tag in point.attributes}
+                kind = point.WhichOneof("value") if sort == "gauge" else "sum"
+                yield metric.name, tags, getattr(point, kind)
 
 
 @contextmanager

@@ -6,13 +6,11 @@ from pathlib import Path
 
 import grpc
 
+from headrace import avro_limits
 from stack import stamps
 from stack.parts.part import NotReady, Part, Stack
 from stack.settings import HOST, JARS, Settings
 from stack.supervision import Program, Supervisor
-
-LONGEST = 17 * 2**20
-"""A little more than the largest message the broker takes."""
 
 SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 
@@ -37,8 +35,7 @@ def properties(settings: Settings) -> dict[str, object]:
     """The server's configuration; which catalogs a session sees, the session says itself."""
     home = settings.state / "spark"
     options = [
-        # A corrupt length must fail to decode, not take the whole heap: nothing in a record is longer than a record.
-        *(f"-Dorg.apache.avro.limits.{kind}.maxLength={LONGEST}" for kind in ("string", "bytes", "collectionItems")),
+        *avro_limits.OPTIONS,
         # A run is short and a core is dear: compile to the last degree only what stays hot ten times longer than
         # usual, and collect garbage without threads that run beside the program.
         "-XX:+UseParallelGC",

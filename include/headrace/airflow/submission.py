@@ -18,22 +18,15 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from airflow.sdk.bases.operator import ExecutorSafeguard
 from airflow.sdk.exceptions import AirflowException
 
-from headrace import errors
+from headrace import avro_limits, errors
 from headrace.airflow import connections
 from headrace.errors import HeadraceError, SettingsError, SparkFailed
 
 SCRIPT = "spark_jobs.submitted"
-LONGEST = 17 * 2**20
-"""A little more than the largest message that a broker takes: nothing in a record is longer than a record."""
-
-# A corrupt length must fail to decode, not take the whole heap.
-LIMITS = " ".join(
-    f"-Dorg.apache.avro.limits.{kind}.maxLength={LONGEST}" for kind in ("string", "bytes", "collectionItems")
-)
 CONF = {
     # What a cluster or a feed says in extraJavaOptions comes after these.
-    "spark.driver.defaultJavaOptions": LIMITS,
-    "spark.executor.defaultJavaOptions": LIMITS,
+    "spark.driver.defaultJavaOptions": " ".join(avro_limits.OPTIONS),
+    "spark.executor.defaultJavaOptions": " ".join(avro_limits.OPTIONS),
     "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
     "spark.sql.adaptive.enabled": "true",
     "spark.log.level": "WARN",
