@@ -14,7 +14,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from headrace.errors import DeliveryError, DeliveryFenced, DeliveryRefused
 from headrace.kafka import topic
-from headrace.kafka.delivery import RENEW_S, Delivery, Outgoing, batches
+from headrace.kafka.delivery import RENEW_S, TRANSACTION_S, Delivery, Outgoing, batches
 from headrace.kafka.pace import Rate
 
 Make = Callable[..., str]
@@ -270,6 +270,10 @@ def test_an_interrupted_delivery_leaves_no_transaction_open(kafka: Any, make: Ma
     name = make()
     with pytest.raises(KeyboardInterrupt), Interrupted(kafka, name, topic=name, largest=LARGEST) as delivery:
         delivery.send([Outgoing(b"k", b"never seen")], reached=1)
-    # While a transaction is open, its first record is the last stable offset.
-    assert topic.describe(kafka, name).partitions[0].end > 0
+    # While a transaction is open, its first record is the last stable offset; the broker marks its end a moment later,
+    # and would by itself only after a minute.
+    deadline = time.monotonic() + TRANSACTION_S / 2
+    while topic.describe(kafka, name).partitions[0].end == 0:
+        assert time.monotonic() < deadline, "the transaction is still open"
+        time.sleep(0.1)
     assert committed(kafka, name) == []
