@@ -119,6 +119,31 @@ def test_a_column_that_is_no_longer_shared_is_emptied(workshop: Make) -> None:
     assert column(shop, "email") == {"a": None}
 
 
+def test_what_was_withheld_stays_so_when_the_feed_drops_the_field(workshop: Make) -> None:
+    more = [{"name": name, "type": "string", "default": ""} for name in ("salary", "note")]
+    said = {"finance": {"keep": ["email"]}, "engineering": {"drop": ["salary"], "mask": {"note": "last4"}}}
+    first = workshop({**ORDER, "warehouses": said}, fields=[*ORDER_FIELDS, *more])
+    row = {**order("a", 1, email="a@example.org").value, "salary": "plain salary", "note": "plain note"}  # type: ignore[dict-item]
+    first.merge(Record(row, key="a"))
+    for warehouse in said:
+        first.load(warehouse)
+    shop = first.redeclared(warehouses={"finance": {}, "engineering": {}})
+    shop = shop.changed(*(field for field in ORDER_FIELDS if field["name"] != "email"))
+    without = {name: value for name, value in order("b", 1).value.items() if name != "email"}  # type: ignore[union-attr]
+    shop.merge(Record(without, key="b"))
+    for warehouse in said:
+        shop.load(warehouse)
+        assert shop.reconcile(warehouse).figures.rows == 2
+    assert column(shop, "salary") == {"a": "plain salary", "b": None}
+    assert column(shop, "note") == {"a": "plain note", "b": None}
+    assert column(shop, "email") == {"a": None, "b": None}, "a personal one is emptied"
+    assert column(shop, "note", "engineering") == {"a": None, "b": None}
+    with database("engineering") as connection:
+        held = connection.execute(sql.SQL("select * from {}").format(sql.Identifier(shop.feed.name))).fetchall()
+    assert len(held) == 2
+    assert not any(value in str(held) for value in ("plain salary", "plain note", "a@example.org"))
+
+
 def place(name: str, *more: Any, **said: Any) -> dict[str, Any]:
     geo = {"type": "record", "name": "Geo", "fields": [{"name": "lat", "type": "double"}]}
     inner = [
@@ -428,6 +453,10 @@ def test_a_feed_is_behind_until_every_warehouse_has_the_published_snapshot(works
     shop.load("finance")
     assert behind()
     shop.load("engineering")
+    assert not behind()
+    shop = shop.redeclared(warehouses={"finance": {"keep": ["email"]}, "engineering": {}, "growth": {}})
+    assert behind(), "from whom its columns are withheld has to be noted while they are there"
+    shop.again()
     assert not behind()
     warehouses = [replace(each, readers=("engineering_reader",)) for each in warehouses if each.name == "finance"]
     assert behind(), "its readers are others"
