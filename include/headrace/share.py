@@ -191,7 +191,7 @@ def rows(
     share = _as_known(share, {field.name for field in table.schema().fields})
     known = dict.fromkeys([*(column.path[0] for column in share.columns if column.path), HIDDEN_ROW])
     scan = by_current_names(table, snapshot=snapshot, where=where, fields=tuple(known))
-    for batch in scanning.ahead(lambda: scanning.stream(scan)):
+    for batch in scanning.ahead(lambda: scanning.stream(scan), size=lambda batch: batch.nbytes):
         masked = masks.apply(_travelling(pa.Table.from_batches([batch]), share), share.masks, key=mask_key)
         yield from masked.cast(schema).to_batches()
 
