@@ -164,6 +164,15 @@ def test_added_columns_appear_promoted_ones_widen_and_renamed_ones_keep_their_va
     ]
 
 
+def test_views_follow_a_column_that_is_renamed_and_widened_at_once(desk: Desk) -> None:
+    desk.fill(shared(), order(1))
+    desk.do("create view {schema}.cheap as select id, price from {schema}.orders where price < 5")
+    cost = {"name": "cost", "type": {**FIELDS[1]["type"], "precision": 12}, "aliases": ["price"]}  # type: ignore[dict-item]
+    desk.load(shared([FIELDS[0], cost, FIELDS[2]]), {"id": 2, "cost": Decimal("2.00"), "note": None})
+    assert desk.rows() == [(1, Decimal("1.00"), None), (2, Decimal("2.00"), None)]
+    assert desk.rows(table="cheap") == [(1, Decimal("1.00")), (2, Decimal("2.00"))]
+
+
 VIEWS = (
     "create view {schema}.cheap with (security_barrier=true) as select id, price from {schema}.orders where price < 5",
     "create view {schema}.cheapest as select min(price) as price from {schema}.cheap",

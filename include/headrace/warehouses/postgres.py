@@ -355,6 +355,8 @@ class Loading(Session):
         found = postgres_table.changes(standing, share)
         if found.lossy:
             raise TableRefused(self._told_loss(found.lossy))
+        for rename in postgres_table.renames(self.table, found.renamed):
+            self.execute(rename)  # and Postgres renames in views too
         views = self._views() if found.widened or found.remade else []
         for statement in (*postgres_views.taken_down(views), *postgres_table.alterations(self.table, found, share)):
             self.execute(statement)

@@ -47,9 +47,8 @@ def changes(standing: Standing, share: Share) -> Changes:
 
 
 def alterations(table: sql.Identifier, found: Changes, share: Share) -> Iterator[sql.Composed]:
-    """The statements that change a table; all but renaming in one, so that its rows are rewritten once at most."""
+    """The statements that change a table whose columns are renamed; one of them rewrites its rows, if any does."""
     types = {name: sql.SQL(column_type(type_)) for name, type_ in share.types.items()}
-    yield from renames(table, found.renamed)
     add, widen, remake = (
         sql.SQL("add column {} {}"),
         sql.SQL("alter column {} type {}"),
