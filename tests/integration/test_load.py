@@ -424,6 +424,23 @@ def test_after_main_was_rolled_back_everything_is_compared(workshop: Make) -> No
     shop.reconcile()
 
 
+def test_a_key_of_numbers_that_is_hashed_from_now_on_is_loaded_anew(workshop: Make) -> None:
+    number = {"name": "number", "type": "int", "pii": "account"}
+    said = {"key": ["number"], "merge": "latest", "warehouses": {"finance": {"keep": ["number"]}}}
+    shop = workshop(said, fields=[number, *ORDER_FIELDS])
+    shop.merge(*(Record({**order(id_, 1).value, "number": 4_711_000 + at}) for at, id_ in enumerate("ab")))  # type: ignore[dict-item]
+    shop.load()
+    assert column(shop, "number") == {"a": 4_711_000, "b": 4_711_001}
+    shop = shop.redeclared(warehouses={"finance": {"mask": {"number": "hash"}}})
+    assert shop.load().way == "anew"
+    assert shop.load().way is None
+    assert {len(value) for value in column(shop, "number").values()} == {64}
+    shop.reconcile()
+    shop = shop.redeclared(warehouses={"finance": {"keep": ["number"]}})
+    assert shop.load().way == "anew"
+    assert column(shop, "number") == {"a": 4_711_000, "b": 4_711_001}
+
+
 def test_analysts_read_the_table_with_comments_and_may_not_write(workshop: Make, stack: Any) -> None:
     shop = workshop()
     shop.merge(order("a", 1))

@@ -388,6 +388,35 @@ def test_another_key_makes_the_table_anew(desk: Desk) -> None:
         assert not session.keeps(shared(key=["id", "price"]), session.loaded())
 
 
+@pytest.mark.parametrize(
+    ("type_", "value"),
+    [("int", 4_711_815), ({"type": "string", "logicalType": "uuid"}, "8f14e45f-ceea-467f-a0c9-1b2c3d4e5f60")],
+)
+def test_a_key_that_is_hashed_or_no_more_makes_the_table_anew_without_the_keys_of_before(
+    desk: Desk, type_: Any, value: Any
+) -> None:
+    fields = [{"name": "id", "type": type_, "pii": "account"}, *FIELDS[1:]]
+    plain = shared(fields, warehouses={"finance": {"keep": ["id"]}})
+    hashed = shared(fields, warehouses={"finance": {"mask": {"id": "hash"}}})
+
+    def keeps(share: Share) -> bool:
+        with desk.warehouse.loading("orders") as session:
+            return session.keeps(share, session.loaded())
+
+    rest = {"price": Decimal("1.00"), "note": None}
+    desk.fill(plain, {"id": value, **rest})
+    desk.do("create view {schema}.keys as select id, note from {schema}.orders")
+    assert keeps(plain)
+    assert not keeps(hashed), "nobody could tell which row is which"
+    desk.fill(hashed, {"id": "4be1", **rest})
+    assert desk.rows() == [("4be1", Decimal("1.00"), None)]
+    assert desk.rows(table="keys") == [("4be1", None)]
+    assert keeps(hashed)
+    assert not keeps(plain)
+    desk.fill(plain, {"id": value, **rest})
+    assert desk.rows("id::text") == [(str(value),)]
+
+
 def test_analysts_find_comments_keys_indexes_and_what_was_loaded_when(desk: Desk) -> None:
     made = {"name": "made", "type": {"type": "long", "logicalType": "timestamp-millis"}}
     declared = {"partition": {"field": "made"}, "warehouses": {"finance": {"index": [["note"], ["price", "note"]]}}}

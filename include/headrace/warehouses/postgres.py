@@ -345,8 +345,10 @@ class Loading(Session):
             )
         if last.snapshot is None or standing is None:
             return False
-        renamed = postgres_table.changes(standing, share).renamed
-        return tuple(renamed.get(name, name) for name in standing.key) == share.key
+        found = postgres_table.changes(standing, share)
+        key = tuple(found.renamed.get(name, name) for name in standing.key)
+        # By a key whose values are made anew no row that is there can be found again.
+        return key == share.key and not {*found.remade} & {*key}
 
     def define(self, share: Share) -> None:
         """Bring the table that is there to the share's columns, comments, indexes and grants."""
