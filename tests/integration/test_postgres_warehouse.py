@@ -23,6 +23,7 @@ from headrace import feed as feeds
 from headrace.airflow import connections
 from headrace.arrow import travelling
 from headrace.clean import HIDDEN_ROW
+from headrace.declaration import Runs
 from headrace.errors import (
     HeadraceError,
     ServiceAway,
@@ -36,7 +37,7 @@ from headrace.reckoning import Shape, reckon
 from headrace.share import Share, SharedColumn, share
 from headrace.warehouses import postgres_platform
 from headrace.warehouses.load import Counts, Load
-from headrace.warehouses.postgres import PostgresWarehouse
+from headrace.warehouses.postgres import SIGNS_OF_LIFE, PostgresWarehouse
 
 PERSON = "somebody@example.org"
 PUBLISHED = datetime(2026, 3, 1, tzinfo=UTC)
@@ -45,6 +46,8 @@ FIELDS = [
     {"name": "price", "type": {"type": "bytes", "logicalType": "decimal", "precision": 8, "scale": 2}},
     {"name": "note", "type": ["null", "string"], "default": None},
 ]
+TIME_LIMIT = Runs().time_limit
+"""How long Airflow lets a task take, where a feed says nothing else."""
 DECLARED = {"key": ["id"], "warehouses": {"finance": {}}}
 
 
@@ -461,6 +464,20 @@ def test_whoever_does_not_commit_a_grant_keeps_no_load_waiting(desk: Desk, monke
         other.execute(f"grant usage on schema {desk.warehouse.schema} to engineering_reader")  # type: ignore[arg-type]
         assert desk.load(shared(), order(2)) == Counts(inserted=1)
         other.rollback()
+
+
+def test_a_server_that_falls_silent_is_noticed(desk: Desk) -> None:
+    with desk.warehouse._asked() as connection:
+        asked = connection.info.get_parameters()
+    assert {name: int(asked[name]) for name in SIGNS_OF_LIFE} == SIGNS_OF_LIFE
+    with desk.warehouse.reading("orders") as session:
+        assert session.query(sql.SQL("select 1 as one")).to_pylist() == [{"one": 1}], "ADBC takes them as well"
+
+
+def test_a_load_gives_up_its_turn_before_airflow_ends_it(desk: Desk) -> None:
+    with psycopg.connect(desk.warehouse.database.url()) as connection:
+        asked = connection.execute("select %s::interval < %s::interval", [postgres_platform.TURN_TIMEOUT, TIME_LIMIT])
+        assert asked.fetchone() == (True,)
 
 
 def test_a_turn_to_load_is_waited_for_only_so_long(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

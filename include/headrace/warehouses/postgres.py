@@ -36,6 +36,13 @@ CONNECT_S = 30
 """How long we wait for a connection, in seconds."""
 ASK_S = 3
 """How long somebody who only wants to know waits for a connection, in seconds."""
+SIGNS_OF_LIFE = {
+    "keepalives_idle": 60,
+    "keepalives_interval": 10,
+    "keepalives_count": 6,
+    "tcp_user_timeout": 120_000,
+}
+"""How long a network may be dead before we know: two minutes. As long as the server is alive a statement may take."""
 
 
 @dataclass(frozen=True)
@@ -148,7 +155,7 @@ class PostgresWarehouse:
             connection.execute(postgres_platform.AGREES, told)
 
     def _url(self, *, connect_timeout: int = CONNECT_S) -> str:
-        return self.database.url(connect_timeout=connect_timeout)
+        return self.database.url("postgresql", connect_timeout=connect_timeout, **SIGNS_OF_LIFE)
 
     @contextmanager
     def _asked(self, *, connect_timeout: int = CONNECT_S) -> Iterator[Connection]:

@@ -4,8 +4,8 @@ from psycopg import sql
 
 LOCK_TIMEOUT = "5s"
 """How long we wait for somebody else's lock; not for long, since those who read meanwhile wait behind us."""
-TURN_TIMEOUT = "1h"
-"""How long a load waits while another one fills the same table."""
+TURN_TIMEOUT = "30min"
+"""How long a load waits while another one fills the same table: it fails by itself before Airflow ends it."""
 
 ONE_AT_A_TIME = "select pg_advisory_xact_lock(hashtext('headrace'))"
 """Whoever makes, grants or removes what loads share waits for this one lock."""
