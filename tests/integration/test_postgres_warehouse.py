@@ -384,6 +384,18 @@ def test_a_table_of_somebody_else_is_left_alone(desk: Desk) -> None:
         session.keeps(shared(), session.loaded())
 
 
+def test_a_table_that_was_renamed_as_the_error_says_keeps_its_key_and_ours_has_one_too(desk: Desk) -> None:
+    desk.do("create schema {schema}", "create table {schema}.orders (id int primary key)")
+    with desk.warehouse.loading("orders") as session, pytest.raises(TableRefused, match="Rename it"):
+        session.keeps(shared(), session.loaded())
+    desk.do("alter table {schema}.orders rename to theirs")
+    assert desk.fill(shared(), order(1)) == Counts(inserted=1)
+    assert desk.load(shared(), order(1, "2.00"), order(2)) == Counts(inserted=1, updated=1)
+    assert desk.fill(shared(), order(1)) == Counts(inserted=1)
+    indexes = f"select tablename, indexname from pg_indexes where schemaname = '{desk.warehouse.schema}' order by 1"
+    assert desk.asked(indexes) == [("orders", "orders_pkey1"), ("theirs", "orders_pkey")]
+
+
 def test_another_key_makes_the_table_anew(desk: Desk) -> None:
     desk.fill(shared(), order(1))
     with desk.warehouse.loading("orders") as session:

@@ -437,8 +437,8 @@ class Loading(Session):
         self.execute(postgres_table.definition(new, share))
         filled = self._copy(share, f"{NEW}_{self.feed}", batches, schema=share.schema, temporary=False)
         views = self._make_way(standing, new, share) if standing else []
-        self.execute(postgres_table.key(new, share))
         self.execute(sql.SQL("alter table {} rename to {}").format(new, sql.Identifier(self.feed)))
+        self.execute(postgres_table.key(self.table, share))
         self._describe(share)
         self._put_up(views)
         self.execute(sql.SQL("analyze {}").format(self.table))

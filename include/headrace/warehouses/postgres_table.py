@@ -88,9 +88,8 @@ def definition(table: sql.Identifier, share: Share) -> sql.Composed:
 
 
 def key(table: sql.Identifier, share: Share) -> sql.Composed:
-    return sql.SQL("alter table {} add constraint {} primary key ({})").format(
-        table, sql.Identifier(f"{share.feed}_pkey"), names(share.key)
-    )
+    """The primary key; Postgres names it by the table, or otherwise where somebody's index is called so already."""
+    return sql.SQL("alter table {} add primary key ({})").format(table, names(share.key))
 
 
 def index_name(share: Share, columns: Sequence[str]) -> str:
