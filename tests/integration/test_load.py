@@ -441,6 +441,20 @@ def test_a_key_of_numbers_that_is_hashed_from_now_on_is_loaded_anew(workshop: Ma
     assert column(shop, "number") == {"a": 4_711_000, "b": 4_711_001}
 
 
+def test_a_table_that_somebody_dropped_is_filled_anew(workshop: Make) -> None:
+    shop = workshop({**ORDER, "warehouses": {"finance": {}}})
+    shop.merge(order("a", 1), order("b", 1))
+    shop.load()
+    finance = [connections.warehouse("finance")]
+    change(shop, "drop table {}")
+    assert progress.is_behind(shop.feed, lake=shop.lake, warehouses=finance, mask_key=b"key"), "so that a run loads it"
+    done = shop.load()
+    assert (done.way, done.counts) == ("anew", load.Counts(2, 0, 0))
+    assert column(shop, "revision") == {"a": 1, "b": 1}
+    assert not progress.is_behind(shop.feed, lake=shop.lake, warehouses=finance, mask_key=b"key")
+    shop.reconcile()
+
+
 def test_analysts_read_the_table_with_comments_and_may_not_write(workshop: Make, stack: Any) -> None:
     shop = workshop()
     shop.merge(order("a", 1))

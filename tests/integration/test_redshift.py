@@ -149,6 +149,11 @@ def test_a_feed_is_loaded_changed_and_proven(warehouse: RedshiftWarehouse, works
     with pytest.raises(ReconcileError, match="altered 1: c; in columns price"):
         proven(full=True)
     assert load.load(shop.feed, lake=shop.lake, warehouse=warehouse, mask_key=b"other", anew=True).way == "anew"
+    with psycopg.connect(warehouse.connect().stand_in.url, autocommit=True) as session:  # type: ignore[attr-defined]
+        session.execute(sql.SQL("drop table {}").format(sql.Identifier("shop", shop.feed.name)))
+    assert warehouse.holds(shop.feed.name) == Load(), "somebody dropped it"
+    assert (loaded().way, loaded().way) == ("anew", None)
+    assert proven(full=True).figures.rows == 3
     assert warehouse.remove() == [shop.feed.name]
     assert warehouse.tables() == []
 

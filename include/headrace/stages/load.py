@@ -42,7 +42,8 @@ class Loaded:
 def load(feed: Feed, *, lake: Lake, warehouse: WarehouseClient, mask_key: MaskKey, anew: bool = False) -> Loaded:
     """Merge the rows that changed since the snapshot that the warehouse records, or all where that cannot be told.
 
-    A table that is new, or has another key, is filled aside and switched to; so is one that is asked for `anew`.
+    A table that is new, or has another key, is filled aside and switched to; so is one that somebody has dropped, or
+    that is asked for `anew`.
     """
     with warehouse.loading(feed.name) as session:
         last = session.loaded()
@@ -56,7 +57,7 @@ def load(feed: Feed, *, lake: Lake, warehouse: WarehouseClient, mask_key: MaskKe
             raise FeedError.of(faults)
         published = datetime.fromtimestamp(snapshot.timestamp_ms / 1000, UTC)
         current = Load(snapshot.snapshot_id, contract(shared, mask_key, table.schema().schema_id), published)
-        if last == current and not anew:
+        if last == current and not anew and session.standing():
             return Loaded(current.snapshot)
         wanted = partial(rows, table, shared, snapshot=snapshot.snapshot_id, mask_key=mask_key)
         since = changed_since(table, last, current=current)

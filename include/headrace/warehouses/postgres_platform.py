@@ -119,7 +119,9 @@ select snapshot_id, contract, published_at from headrace.tables where schema_nam
 HOLDS = """
 select snapshot_id, contract, published_at, warehouse, readers
 from headrace.tables join headrace.warehouses using (schema_name) where schema_name = %s and table_name = %s
+    and to_regclass(format('%%I.%%I', schema_name, table_name)) is not null
 """
+"""What was loaded last; nothing of a table that somebody has dropped."""
 
 # The row is there and locked after this, whether it was there before or not; it is not written anew.
 TURN = """

@@ -90,9 +90,10 @@ class RedshiftWarehouse:
             with redshift_faults.told(self, feed), self._session(asks=ASK_S) as connection:
                 _run(connection, redshift_platform.within(ASK_S * 1000))
                 found = _known(connection, redshift_platform.LOADED, [self.schema, feed])
+                there = _rows(connection, redshift_platform.THERE, [self.schema, feed])
         except (ServiceAway, SettingsError, WarehouseError, TimeoutError):
             return Load()
-        return Load(*found[0][:3]) if found else Load()
+        return Load(*found[0][:3]) if found and there else Load()
 
     def open(self) -> None:
         """Make the schemas and the platform's own tables, where they are not there yet; roles have to be."""
