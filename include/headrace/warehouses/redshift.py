@@ -81,7 +81,7 @@ class RedshiftWarehouse:
     @contextmanager
     def reading(self, feed: str) -> Iterator["Reading"]:
         """One transaction, all of which sees the moment of its first statement; nothing of it stays."""
-        with redshift_faults.told(self, feed), self._folder(feed) as own, self._session() as connection:
+        with redshift_faults.told(self, feed), self._folder(feed) as own, self._soon() as connection:
             yield Reading(self, connection, feed, own)
 
     def holds(self, feed: str) -> Load:
@@ -167,7 +167,7 @@ class RedshiftWarehouse:
 
     def _admit(self) -> None:
         """Let those read who are declared to, and nobody else whom we have let in."""
-        with closing(self.connect()) as connection:
+        with self._soon() as connection:
             noted = self._noted(connection)
             tables = [row[0] for row in _rows(connection, redshift_platform.TABLES, [self.schema])]
             elsewhere = {row[0] for row in _rows(connection, redshift_platform.READERS_ELSEWHERE, [self.schema])}
@@ -279,18 +279,26 @@ class Reading(Session):
 
     def look_for(self, share: Share, keys: Iterator[pa.RecordBatch]) -> None:
         """Have only rows with these keys read from now on."""
+        self._enter()
         self._copy(share, keys, schema=pa.schema([share.schema.field(name) for name in share.key]))
         self.execute(redshift_merge.looked_for(share))
         self.execute(redshift_merge.insert(sql.Identifier(redshift_merge.STAGED), list(share.key), share))
 
     def rows(self, share: Share, *, looked_for: bool = False) -> Iterator[pa.RecordBatch]:
         """Every row of the table, or those that are looked for, unloaded to S3 and read there."""
+        self._enter()
         self.looks.append(f"unloaded-{len(self.looks)}")
         select = unloaded(self.table, share, looked_for=looked_for)
         prefix, role = self.folder.prefix(self.looks[-1]), self.warehouse.iam_role
         self.execute(unload(select, prefix, iam_role=role, kms_key=self.warehouse.kms_key))
         for batch in self.folder.read(self.looks[-1]):
             yield redshift_wire.received(batch, share)
+
+    def _enter(self) -> None:
+        """Wait for whoever has locked the table, for a while; what is asked of it then may take as long as it likes."""
+        self.execute(redshift_platform.within(redshift_platform.PATIENCE_MS))
+        self.execute(redshift_table.look(self.table))
+        self.execute(sql.SQL(redshift_platform.UNLIMITED))
 
 
 def unloaded(table: sql.Identifier, share: Share, *, looked_for: bool) -> sql.Composed:
