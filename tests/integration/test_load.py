@@ -20,7 +20,7 @@ from run_context import run_context
 from typer.testing import CliRunner
 from workshop import ORDER, ORDER_FIELDS, Record, Workshop
 
-from headrace import layout
+from headrace import heads, layout
 from headrace.airflow import connections, tasks, upkeep
 from headrace.cli import app
 from headrace.declaration import Sharing
@@ -452,6 +452,19 @@ def test_a_table_that_somebody_dropped_is_filled_anew(workshop: Make) -> None:
     assert (done.way, done.counts) == ("anew", load.Counts(2, 0, 0))
     assert column(shop, "revision") == {"a": 1, "b": 1}
     assert not progress.is_behind(shop.feed, lake=shop.lake, warehouses=finance, mask_key=b"key")
+    shop.reconcile()
+
+
+def test_after_somebody_edited_main_by_hand_everything_is_compared(workshop: Make) -> None:
+    shop = workshop()
+    shop.merge(order("a", 1), order("b", 1), order("c", 1))
+    shop.load()
+    versions = column(shop, "xmin")
+    clean(shop).delete("id = 'b'")
+    assert heads.PROPERTY not in clean(shop).current_snapshot().summary.additional_properties
+    done = shop.load()
+    assert (done.way, done.counts) == ("whole", load.Counts(0, 0, 1))
+    assert column(shop, "xmin") == {"a": versions["a"], "c": versions["c"]}, "what did not change is left alone"
     shop.reconcile()
 
 
