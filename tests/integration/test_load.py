@@ -5,7 +5,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -326,6 +326,32 @@ def test_two_loads_at_once_take_turns_and_the_second_finds_nothing_to_do(worksho
         assert second[0].result().way is None
     assert column(shop, "revision") == {"a": 2, "b": 1}
     assert loads(shop) == [("anew", 1, 0, 0), ("changes", 1, 1, 0)]
+
+
+def test_nobody_waits_while_rows_are_brought_to_a_table_that_changes(workshop: Make) -> None:
+    shop = workshop({**ORDER, "warehouses": {"finance": {"drop": ["price"], "mask": {"created_at": "year"}}}})
+    shop.merge(order("a", 1), order("b", 1))
+    shop.load()
+    view, table = sql.Identifier(f"{shop.feed.name}_made"), sql.Identifier(shop.feed.name)
+    with database() as connection:
+        connection.execute(sql.SQL("create view {} as select id, created_at from {}").format(view, table))
+    shop = shop.redeclared(warehouses={"finance": {}})
+    locked: list[sql.Identifier] = []
+
+    def lock_meanwhile() -> None:
+        for each in (table, view):
+            with suppress(psycopg.errors.LockNotAvailable), database() as connection:
+                connection.execute(sql.SQL("lock table {} in access exclusive mode nowait").format(each))
+                locked.append(each)
+
+    with forwarded() as (warehouse, network):
+        network.before(b'analyze "headrace_staging"', lock_meanwhile)
+        assert loaded(shop, warehouse).way == "whole"
+    assert locked == [table, view]
+    assert column(shop, "price") == {"a": Decimal("1.00"), "b": Decimal("1.00")}
+    with database() as connection:
+        made = connection.execute(sql.SQL("select * from {} order by id").format(view)).fetchall()
+    assert [(id_, at.year) for id_, at in made] == [("a", 2026), ("b", 2026)]
 
 
 NOTED = b"insert into headrace.history"

@@ -66,10 +66,12 @@ def load(feed: Feed, *, lake: Lake, warehouse: WarehouseClient, mask_key: MaskKe
             way, staged = "anew", 0
             counts = session.fill(shared, (batch.select(shared.names) for batch in wanted(where=VISIBLE)))
         else:
-            way = "changes" if since else "whole"
-            if last.contract != current.contract:
-                session.define(shared)
+            way, redefined = "changes" if since else "whole", last.contract != current.contract
+            if redefined:
+                session.vet(shared)
             staged = session.stage(shared, wanted(where=since or EVERY_ROW))
+            if redefined:
+                session.define(shared)  # last: who reads the table waits from here to the end
             counts = session.merge(shared, whole=since is None)
         session.record(shared, current, way, counts)
         return Loaded(current.snapshot, staged or counts.inserted, way, counts)

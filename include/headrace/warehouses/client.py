@@ -23,6 +23,9 @@ class LoadSession(Protocol):
     def keeps(self, share: Share, last: Load) -> bool:
         """Whether the table stays and only its rows change; raises where that would lose values."""
 
+    def vet(self, share: Share) -> None:
+        """Raise where define() would refuse, before rows are brought; nobody waits for that."""
+
     def define(self, share: Share) -> None:
         """Bring the table that is there to the share's columns, comments and grants."""
 

@@ -24,7 +24,7 @@ from headrace.warehouses import (
     postgres_views,
     postgres_wire,
 )
-from headrace.warehouses.changes import Standing
+from headrace.warehouses.changes import Changes, Standing
 from headrace.warehouses.load import Counts, Held, Load, Way
 
 STAGING = "headrace_staging"
@@ -357,13 +357,27 @@ class Loading(Session):
         # By a key whose values are made anew no row that is there can be found again.
         return key == share.key and not {*found.remade} & {*key}
 
-    def define(self, share: Share) -> None:
-        """Bring the table that is there to the share's columns, comments, indexes and grants."""
+    def vet(self, share: Share) -> None:
+        """Raise where define() would refuse, before rows are brought; nobody waits for that."""
+        found = self._changes(share)
+        if found.widened or found.remade:
+            # Who asks for a view's definition locks what it reads until the end, or until that is taken back.
+            self.execute(sql.SQL("savepoint vetted"))
+            self._views()
+            self.execute(sql.SQL("rollback to savepoint vetted"))
+
+    def _changes(self, share: Share) -> Changes:
+        """How the table that is there becomes the share's; raises where values would be lost."""
         standing = self.standing()
         assert standing is not None, "a table that was loaded is there"
         found = postgres_table.changes(standing, share)
         if found.lossy:
             raise TableRefused(self._told_loss(found.lossy))
+        return found
+
+    def define(self, share: Share) -> None:
+        """Bring the table that is there to the share's columns, comments, indexes and grants."""
+        found = self._changes(share)
         for rename in postgres_table.renames(self.table, found.renamed):
             self.execute(rename)  # and Postgres renames in views too
         views = self._views() if found.widened or found.remade else []
