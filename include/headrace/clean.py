@@ -19,7 +19,7 @@ from pyiceberg.transforms import (
 )
 from pyiceberg.types import BooleanType, IcebergType, IntegerType, LongType, MapType, NestedField, StructType
 
-from headrace import heads, layout, personal
+from headrace import heads, layout, personal, withheld
 from headrace.columns import Column, JsonText, TimeText, Whole, avro_past, columns
 from headrace.columns.avro_past import Past, Path
 from headrace.columns.field_type import FieldType, struct
@@ -230,6 +230,7 @@ def describe(table: Table, feed: Feed) -> None:
     texts = {**json.loads(there.get(TEXTS, "{}")), **text_kinds(feed)}
     wanted = {
         personal.PROPERTY: personal.note(feed, there.get(personal.PROPERTY)),
+        withheld.PROPERTY: withheld.note(feed, there.get(withheld.PROPERTY)),
         TEXTS: json.dumps(texts, sort_keys=True),
         **telling(feed),
     }

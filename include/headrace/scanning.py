@@ -1,10 +1,10 @@
 """Scanning: the rows of an Iceberg scan one batch after the other, in memory that does not grow with their number."""
 
+from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from queue import Empty, Full, Queue
-from threading import Event, Thread
-from typing import TypeVar
+from contextlib import contextmanager
+from threading import Condition, Thread
+from typing import Generic, TypeVar
 
 import pyarrow as pa
 from pyiceberg.io.pyarrow import ArrowScan
@@ -14,8 +14,8 @@ T = TypeVar("T")
 
 AHEAD = 8
 """How many batches wait at most while the one before is worked on; Arrow reads about as many ahead within a file."""
-PATIENCE_S = 0.1
-"""How long a reader that is full waits before it looks whether anybody still wants its batches."""
+ROOM = 64 * 1024 * 1024
+"""How many bytes wait at most: of wide rows one batch may have more than that, and then it waits alone."""
 
 
 def stream(scan: DataScan) -> Iterator[pa.RecordBatch]:
@@ -55,37 +55,71 @@ def telling(items: Iterator[T]) -> Iterator[Iterator[T]]:
         raise
 
 
-def ahead(source: Callable[[], Iterator[T]], *, most: int = AHEAD) -> Iterator[T]:
-    """What a source gives, made by a thread of its own while the one before is worked on."""
-    waiting: Queue[T | BaseException | None] = Queue(most)
-    over = Event()
+class Ahead(Generic[T]):
+    """Items that wait while the one before is worked on: so many, and of so many bytes together, or a single one."""
 
-    def put(item: T | BaseException | None) -> bool:
-        while not over.is_set():
-            with suppress(Full):
-                waiting.put(item, timeout=PATIENCE_S)
-                return True
-        return False
+    def __init__(self, *, most: int, room: int, size: Callable[[T], int]) -> None:
+        self._most, self._room, self._size = most, room, size
+        self._waiting = deque[tuple[T, int]]()
+        self._bytes = 0
+        self._changed = Condition()
+        self._over = False
+        self._failed: BaseException | None = None
+
+    def put(self, item: T) -> bool:
+        """Wait for room; False where nobody wants the item any more."""
+        size = self._size(item)
+        with self._changed:
+            self._changed.wait_for(lambda: self._over or self._has_room(size))
+            if not self._over:
+                self._waiting.append((item, size))
+                self._bytes += size
+                self._changed.notify_all()
+            return not self._over
+
+    def _has_room(self, size: int) -> bool:
+        return not self._waiting or (len(self._waiting) < self._most and self._bytes + size <= self._room)
+
+    def end(self, failed: BaseException | None = None) -> None:
+        """Nothing comes any more, or is wanted."""
+        with self._changed:
+            self._over, self._failed = True, self._failed or failed
+            self._changed.notify_all()
+
+    def __iter__(self) -> Iterator[T]:
+        """The items in their order, then what the source failed with."""
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._over or self._waiting)
+                if not self._waiting:
+                    break
+                item, size = self._waiting.popleft()
+                self._bytes -= size
+                self._changed.notify_all()
+            yield item
+        if self._failed:
+            raise self._failed
+
+
+def ahead(
+    source: Callable[[], Iterator[T]], *, size: Callable[[T], int], most: int = AHEAD, room: int = ROOM
+) -> Iterator[T]:
+    """What a source gives, made by a thread of its own while the one before is worked on."""
+    waiting = Ahead(most=most, room=room, size=size)
 
     def read() -> None:
         try:
             for item in source():
-                if not put(item):
+                if not waiting.put(item):
                     return
-            put(None)
+            waiting.end()
         except BaseException as error:  # noqa: BLE001 - raised again where the items are asked for
-            put(error)
+            waiting.end(error)
 
     thread = Thread(target=read, name="headrace-ahead", daemon=True)
     thread.start()
     try:
-        while (item := waiting.get()) is not None:
-            if isinstance(item, BaseException):
-                raise item
-            yield item
+        yield from waiting
     finally:
-        over.set()
-        with suppress(Empty):
-            while True:
-                waiting.get_nowait()
+        waiting.end()
         thread.join()

@@ -11,7 +11,7 @@ from pyiceberg.expressions import BooleanExpression
 from pyiceberg.table import DataScan, Table
 from pyiceberg.types import IcebergType, IntegerType, StringType, StructType
 
-from headrace import masks, personal, scanning
+from headrace import masks, personal, scanning, withheld
 from headrace.arrow import travel_type, travelling
 from headrace.clean import HIDDEN_ROW, TEXTS, shown
 from headrace.columns import Column, JsonText, TimeText, Whole, columns
@@ -83,7 +83,7 @@ class Share:
 def share(feed: Feed, warehouse: str, *, retired: Sequence[Column] = ()) -> Share:
     """The warehouse's columns: a personal field must be kept or masked by name, any other may be dropped by name.
 
-    `retired` are columns of the clean table that the feed has no more; their old values are still there.
+    `retired` are columns of the clean table that the feed has no more; their old values are still in it.
     """
     declared = feed.declaration.warehouses[warehouse]
     allowed = [
@@ -164,21 +164,23 @@ def _sorted(feed: Feed, declared: Sharing) -> Iterator[str]:
     yield from (name for name in dict.fromkeys(asked) if name in feed.declaration.key or name not in declared.mask)
 
 
-def retired(feed: Feed, table: Table) -> list[Column]:
-    """The columns that only older versions of the feed had, as far as they hold nothing personal."""
+def retired(feed: Feed, warehouse: str, table: Table) -> list[Column]:
+    """The columns that only older versions of the feed had and that a warehouse may still see: nothing personal."""
     now = {name for column in columns(feed) for name in (column.name, *column.aliases)}
     kinds = personal.kinds(table.schema().column_names, feed=None, noted=table.properties.get(personal.PROPERTY))
     texts: dict[str, str] = json.loads(table.properties.get(TEXTS, "{}"))
     return [
         Column(field.name, TEXT_TYPES.get(texts.get(field.name, ""), field.field_type), required=False, doc=field.doc)
         for field in shown(feed, table.schema()).fields
-        if field.name not in now and kinds[field.name] is None
+        if field.name not in now
+        and kinds[field.name] is None
+        and withheld.reaches(field.name, warehouse, noted=table.properties.get(withheld.PROPERTY))
     ]
 
 
 def share_of(feed: Feed, warehouse: str, table: Table) -> Share:
     """What a warehouse gets of a clean table as it is."""
-    return share(feed, warehouse, retired=retired(feed, table))
+    return share(feed, warehouse, retired=retired(feed, warehouse, table))
 
 
 def rows(
@@ -189,7 +191,7 @@ def rows(
     share = _as_known(share, {field.name for field in table.schema().fields})
     known = dict.fromkeys([*(column.path[0] for column in share.columns if column.path), HIDDEN_ROW])
     scan = by_current_names(table, snapshot=snapshot, where=where, fields=tuple(known))
-    for batch in scanning.ahead(lambda: scanning.stream(scan)):
+    for batch in scanning.ahead(lambda: scanning.stream(scan), size=lambda batch: batch.nbytes):
         masked = masks.apply(_travelling(pa.Table.from_batches([batch]), share), share.masks, key=mask_key)
         yield from masked.cast(schema).to_batches()
 

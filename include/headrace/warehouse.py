@@ -151,20 +151,40 @@ def named(name: str, folder: Path) -> Warehouse:
 
 def sharing(feed: Feed, warehouses: Warehouses, *, today: date) -> Feed:
     """The feed with all warehouses that get it: those that its own file names, and those that name it."""
-    own = feed.declaration.warehouses
-    more = {
-        name: share
-        for name, each in warehouses.items()
-        if (share := each.feeds.get(feed.name)) is not None
-        and name not in own
-        and not each.ended(today)
-        and not faults(feed, name, share)
-    }
+    own, unfit_ = feed.declaration.warehouses, unfit(feed, warehouses, today=today)
+    more = {name: share for name, share in _naming(feed, warehouses, today=today).items() if name not in unfit_}
     over = {name for name in own if name in warehouses and warehouses[name].ended(today)}
     if not more and not over:
         return feed
     kept = {name: share for name, share in own.items() if name not in over}
     return replace(feed, declaration=feed.declaration.model_copy(update={"warehouses": {**kept, **more}}))
+
+
+def unfit(feed: Feed, warehouses: Warehouses, *, today: date) -> dict[str, list[Fault]]:
+    """The warehouses that name the feed and get nothing of it, since what their files say does not fit it any more."""
+    found = {name: faults(feed, name, share) for name, share in _naming(feed, warehouses, today=today).items()}
+    return {name: each for name, each in found.items() if each}
+
+
+def _naming(feed: Feed, warehouses: Warehouses, *, today: date) -> dict[str, Sharing]:
+    """What warehouses' files say of a feed, of those that its own file does not name."""
+    return {
+        name: each.feeds[feed.name]
+        for name, each in warehouses.items()
+        if feed.name in each.feeds and name not in feed.declaration.warehouses and not each.ended(today)
+    }
+
+
+def misfits(name: str, declared: Warehouse, feeds: Mapping[str, Feed | None]) -> dict[str, list[Fault]]:
+    """By feed, why it does not go to a warehouse whose file names it; of `feeds`, None cannot be read."""
+    return {each: found for each in declared.feeds if (found := _misfits(name, each, declared.feeds[each], feeds))}
+
+
+def _misfits(name: str, named: str, share: Sharing, feeds: Mapping[str, Feed | None]) -> list[Fault]:
+    if named not in feeds:
+        return [Fault(f"{name}.json", f"feeds.{named}", "is no feed.", nearest(named, list(feeds)), named)]
+    feed = feeds[named]
+    return faults(feed, name, share) if feed and name not in feed.declaration.warehouses else []
 
 
 def faults(feed: Feed, name: str, share: Sharing) -> list[Fault]:

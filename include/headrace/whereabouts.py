@@ -1,6 +1,6 @@
 """Whereabouts: which feeds, tables, columns and warehouses hold a field, or a kind of personal data."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyiceberg.table import Table
@@ -13,12 +13,25 @@ from headrace.feed import Feed
 from headrace.field import Field
 from headrace.lake import Lake
 from headrace.layout import Identifier
-from headrace.personal import Kinds
+from headrace.share import retired
 from headrace.warehouse import Warehouse
 
 AS_IT_IS = "as it is"
 IN_RECORDS = "in bytes"
-NONE: Mapping[str, Kinds] = {}
+
+
+@dataclass(frozen=True)
+class Former:
+    """A column of a clean table that its feed has no more."""
+
+    name: str
+    kind: str | None
+    """Of personal data."""
+    warehouses: tuple[str, ...]
+    """Those that still see it."""
+
+
+NONE: Mapping[str, Sequence[Former]] = {}
 
 
 @dataclass(frozen=True)
@@ -36,7 +49,11 @@ class Place:
 
 
 def find(
-    word: str, feeds: Iterable[Feed], warehouses: Mapping[str, Warehouse], *, former: Mapping[str, Kinds] = NONE
+    word: str,
+    feeds: Iterable[Feed],
+    warehouses: Mapping[str, Warehouse],
+    *,
+    former: Mapping[str, Sequence[Former]] = NONE,
 ) -> Iterator[Place]:
     """Everywhere that a field of this name is, or one inside it, or a field that holds this kind of personal data.
 
@@ -47,22 +64,24 @@ def find(
         for field in feed.fields:
             if word in (field.name, *field.aliases, *field.kinds, *inside[field.name]):
                 yield from _places(feed, field, warehouses)
-        for name, kind in former.get(feed.name, {}).items():
-            if word in (name, kind):
-                yield from _former(feed, name, kind, warehouses)
+        for column in former.get(feed.name, ()):
+            if word in (column.name, column.kind):
+                yield from _former(feed, column, warehouses)
 
 
 @away.tells
-def former_columns(feeds: Iterable[Feed], *, lake: Lake) -> dict[str, Kinds]:
-    """By feed, the columns of its clean table that it has no more, with the kind of personal data that each holds."""
+def former_columns(feeds: Iterable[Feed], *, lake: Lake) -> dict[str, list[Former]]:
+    """By feed, the columns of its clean table that it has no more."""
     tables = {feed.name: (feed, lake.find(layout.clean_table(feed.name))) for feed in feeds}
     return {name: _gone(feed, table) for name, (feed, table) in tables.items() if table}
 
 
-def _gone(feed: Feed, table: Table) -> Kinds:
+def _gone(feed: Feed, table: Table) -> list[Former]:
     now = {name for field in feed.fields for name in (field.name, *field.aliases)}
     left = [field.name for field in clean.shown(feed, table.schema()).fields if field.name not in now]
-    return personal.kinds(left, feed=None, noted=table.properties.get(personal.PROPERTY))
+    kinds = personal.kinds(left, feed=None, noted=table.properties.get(personal.PROPERTY))
+    seen = {name: {column.name for column in retired(feed, name, table)} for name in feed.declaration.warehouses}
+    return [Former(name, kinds[name], tuple(each for each in seen if name in seen[each])) for name in left]
 
 
 def _names(type_: IcebergType) -> Iterator[str]:
@@ -105,17 +124,17 @@ def _records(feed: Feed) -> Iterator[tuple[str, str, str]]:
     yield "quarantine", _name(layout.quarantine_table(feed.name)), f"{IN_RECORDS}, if rejected"
 
 
-def _former(feed: Feed, name: str, kind: str | None, warehouses: Mapping[str, Warehouse]) -> Iterator[Place]:
-    """Where a field is still that the feed has dropped: a warehouse keeps it if it is not personal."""
+def _former(feed: Feed, column: Former, warehouses: Mapping[str, Warehouse]) -> Iterator[Place]:
+    """Where a field is still that the feed has dropped."""
 
     def at(store: str, place: str, how: str) -> Place:
-        return Place(feed.name, name, kind or "", store, place, f"{how}, of former versions")
+        return Place(feed.name, column.name, column.kind or "", store, place, f"{how}, of former versions")
 
     for store, place, how in _records(feed):
         yield at(store, place, how)
-    yield at("clean", f"{_name(layout.clean_table(feed.name))}.{name}", AS_IT_IS)
-    for warehouse in feed.declaration.warehouses if kind is None else ():
-        yield at(warehouse, f"{_schema(warehouses, warehouse)}.{feed.name}.{name}", AS_IT_IS)
+    yield at("clean", f"{_name(layout.clean_table(feed.name))}.{column.name}", AS_IT_IS)
+    for warehouse in column.warehouses:
+        yield at(warehouse, f"{_schema(warehouses, warehouse)}.{feed.name}.{column.name}", AS_IT_IS)
 
 
 def _name(table: Identifier) -> str:

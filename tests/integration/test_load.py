@@ -5,7 +5,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -20,7 +20,7 @@ from run_context import run_context
 from typer.testing import CliRunner
 from workshop import ORDER, ORDER_FIELDS, Record, Workshop
 
-from headrace import layout
+from headrace import heads, layout
 from headrace.airflow import connections, tasks, upkeep
 from headrace.cli import app
 from headrace.declaration import Sharing
@@ -117,6 +117,31 @@ def test_a_column_that_is_no_longer_shared_is_emptied(workshop: Make) -> None:
     without = replace(shop, feed=replace(shop.feed, declaration=declared))
     without.load()
     assert column(shop, "email") == {"a": None}
+
+
+def test_what_was_withheld_stays_so_when_the_feed_drops_the_field(workshop: Make) -> None:
+    more = [{"name": name, "type": "string", "default": ""} for name in ("salary", "note")]
+    said = {"finance": {"keep": ["email"]}, "engineering": {"drop": ["salary"], "mask": {"note": "last4"}}}
+    first = workshop({**ORDER, "warehouses": said}, fields=[*ORDER_FIELDS, *more])
+    row = {**order("a", 1, email="a@example.org").value, "salary": "plain salary", "note": "plain note"}  # type: ignore[dict-item]
+    first.merge(Record(row, key="a"))
+    for warehouse in said:
+        first.load(warehouse)
+    shop = first.redeclared(warehouses={"finance": {}, "engineering": {}})
+    shop = shop.changed(*(field for field in ORDER_FIELDS if field["name"] != "email"))
+    without = {name: value for name, value in order("b", 1).value.items() if name != "email"}  # type: ignore[union-attr]
+    shop.merge(Record(without, key="b"))
+    for warehouse in said:
+        shop.load(warehouse)
+        assert shop.reconcile(warehouse).figures.rows == 2
+    assert column(shop, "salary") == {"a": "plain salary", "b": None}
+    assert column(shop, "note") == {"a": "plain note", "b": None}
+    assert column(shop, "email") == {"a": None, "b": None}, "a personal one is emptied"
+    assert column(shop, "note", "engineering") == {"a": None, "b": None}
+    with database("engineering") as connection:
+        held = connection.execute(sql.SQL("select * from {}").format(sql.Identifier(shop.feed.name))).fetchall()
+    assert len(held) == 2
+    assert not any(value in str(held) for value in ("plain salary", "plain note", "a@example.org"))
 
 
 def place(name: str, *more: Any, **said: Any) -> dict[str, Any]:
@@ -303,6 +328,32 @@ def test_two_loads_at_once_take_turns_and_the_second_finds_nothing_to_do(worksho
     assert loads(shop) == [("anew", 1, 0, 0), ("changes", 1, 1, 0)]
 
 
+def test_nobody_waits_while_rows_are_brought_to_a_table_that_changes(workshop: Make) -> None:
+    shop = workshop({**ORDER, "warehouses": {"finance": {"drop": ["price"], "mask": {"created_at": "year"}}}})
+    shop.merge(order("a", 1), order("b", 1))
+    shop.load()
+    view, table = sql.Identifier(f"{shop.feed.name}_made"), sql.Identifier(shop.feed.name)
+    with database() as connection:
+        connection.execute(sql.SQL("create view {} as select id, created_at from {}").format(view, table))
+    shop = shop.redeclared(warehouses={"finance": {}})
+    locked: list[sql.Identifier] = []
+
+    def lock_meanwhile() -> None:
+        for each in (table, view):
+            with suppress(psycopg.errors.LockNotAvailable), database() as connection:
+                connection.execute(sql.SQL("lock table {} in access exclusive mode nowait").format(each))
+                locked.append(each)
+
+    with forwarded() as (warehouse, network):
+        network.before(b'analyze "headrace_staging"', lock_meanwhile)
+        assert loaded(shop, warehouse).way == "whole"
+    assert locked == [table, view]
+    assert column(shop, "price") == {"a": Decimal("1.00"), "b": Decimal("1.00")}
+    with database() as connection:
+        made = connection.execute(sql.SQL("select * from {} order by id").format(view)).fetchall()
+    assert [(id_, at.year) for id_, at in made] == [("a", 2026), ("b", 2026)]
+
+
 NOTED = b"insert into headrace.history"
 """One of the last statements of a load, after which it commits."""
 
@@ -399,6 +450,50 @@ def test_after_main_was_rolled_back_everything_is_compared(workshop: Make) -> No
     shop.reconcile()
 
 
+def test_a_key_of_numbers_that_is_hashed_from_now_on_is_loaded_anew(workshop: Make) -> None:
+    number = {"name": "number", "type": "int", "pii": "account"}
+    said = {"key": ["number"], "merge": "latest", "warehouses": {"finance": {"keep": ["number"]}}}
+    shop = workshop(said, fields=[number, *ORDER_FIELDS])
+    shop.merge(*(Record({**order(id_, 1).value, "number": 4_711_000 + at}) for at, id_ in enumerate("ab")))  # type: ignore[dict-item]
+    shop.load()
+    assert column(shop, "number") == {"a": 4_711_000, "b": 4_711_001}
+    shop = shop.redeclared(warehouses={"finance": {"mask": {"number": "hash"}}})
+    assert shop.load().way == "anew"
+    assert shop.load().way is None
+    assert {len(value) for value in column(shop, "number").values()} == {64}
+    shop.reconcile()
+    shop = shop.redeclared(warehouses={"finance": {"keep": ["number"]}})
+    assert shop.load().way == "anew"
+    assert column(shop, "number") == {"a": 4_711_000, "b": 4_711_001}
+
+
+def test_a_table_that_somebody_dropped_is_filled_anew(workshop: Make) -> None:
+    shop = workshop({**ORDER, "warehouses": {"finance": {}}})
+    shop.merge(order("a", 1), order("b", 1))
+    shop.load()
+    finance = [connections.warehouse("finance")]
+    change(shop, "drop table {}")
+    assert progress.is_behind(shop.feed, lake=shop.lake, warehouses=finance, mask_key=b"key"), "so that a run loads it"
+    done = shop.load()
+    assert (done.way, done.counts) == ("anew", load.Counts(2, 0, 0))
+    assert column(shop, "revision") == {"a": 1, "b": 1}
+    assert not progress.is_behind(shop.feed, lake=shop.lake, warehouses=finance, mask_key=b"key")
+    shop.reconcile()
+
+
+def test_after_somebody_edited_main_by_hand_everything_is_compared(workshop: Make) -> None:
+    shop = workshop()
+    shop.merge(order("a", 1), order("b", 1), order("c", 1))
+    shop.load()
+    versions = column(shop, "xmin")
+    clean(shop).delete("id = 'b'")
+    assert heads.PROPERTY not in clean(shop).current_snapshot().summary.additional_properties
+    done = shop.load()
+    assert (done.way, done.counts) == ("whole", load.Counts(0, 0, 1))
+    assert column(shop, "xmin") == {"a": versions["a"], "c": versions["c"]}, "what did not change is left alone"
+    shop.reconcile()
+
+
 def test_analysts_read_the_table_with_comments_and_may_not_write(workshop: Make, stack: Any) -> None:
     shop = workshop()
     shop.merge(order("a", 1))
@@ -428,6 +523,10 @@ def test_a_feed_is_behind_until_every_warehouse_has_the_published_snapshot(works
     shop.load("finance")
     assert behind()
     shop.load("engineering")
+    assert not behind()
+    shop = shop.redeclared(warehouses={"finance": {"keep": ["email"]}, "engineering": {}, "growth": {}})
+    assert behind(), "from whom its columns are withheld has to be noted while they are there"
+    shop.again()
     assert not behind()
     warehouses = [replace(each, readers=("engineering_reader",)) for each in warehouses if each.name == "finance"]
     assert behind(), "its readers are others"

@@ -23,6 +23,7 @@ from headrace import feed as feeds
 from headrace.airflow import connections
 from headrace.arrow import travelling
 from headrace.clean import HIDDEN_ROW
+from headrace.declaration import Runs
 from headrace.errors import (
     HeadraceError,
     ServiceAway,
@@ -36,7 +37,7 @@ from headrace.reckoning import Shape, reckon
 from headrace.share import Share, SharedColumn, share
 from headrace.warehouses import postgres_platform
 from headrace.warehouses.load import Counts, Load
-from headrace.warehouses.postgres import PostgresWarehouse
+from headrace.warehouses.postgres import SIGNS_OF_LIFE, PostgresWarehouse
 
 PERSON = "somebody@example.org"
 PUBLISHED = datetime(2026, 3, 1, tzinfo=UTC)
@@ -45,6 +46,8 @@ FIELDS = [
     {"name": "price", "type": {"type": "bytes", "logicalType": "decimal", "precision": 8, "scale": 2}},
     {"name": "note", "type": ["null", "string"], "default": None},
 ]
+TIME_LIMIT = Runs().time_limit
+"""How long Airflow lets a task take, where a feed says nothing else."""
 DECLARED = {"key": ["id"], "warehouses": {"finance": {}}}
 
 
@@ -162,6 +165,15 @@ def test_added_columns_appear_promoted_ones_widen_and_renamed_ones_keep_their_va
         (1, Decimal("1.00"), "a", None),
         (2**40, Decimal("123456789012345678.90"), "b", ["x"]),
     ]
+
+
+def test_views_follow_a_column_that_is_renamed_and_widened_at_once(desk: Desk) -> None:
+    desk.fill(shared(), order(1))
+    desk.do("create view {schema}.cheap as select id, price from {schema}.orders where price < 5")
+    cost = {"name": "cost", "type": {**FIELDS[1]["type"], "precision": 12}, "aliases": ["price"]}  # type: ignore[dict-item]
+    desk.load(shared([FIELDS[0], cost, FIELDS[2]]), {"id": 2, "cost": Decimal("2.00"), "note": None})
+    assert desk.rows() == [(1, Decimal("1.00"), None), (2, Decimal("2.00"), None)]
+    assert desk.rows(table="cheap") == [(1, Decimal("1.00")), (2, Decimal("2.00"))]
 
 
 VIEWS = (
@@ -372,11 +384,52 @@ def test_a_table_of_somebody_else_is_left_alone(desk: Desk) -> None:
         session.keeps(shared(), session.loaded())
 
 
+def test_a_table_that_was_renamed_as_the_error_says_keeps_its_key_and_ours_has_one_too(desk: Desk) -> None:
+    desk.do("create schema {schema}", "create table {schema}.orders (id int primary key)")
+    with desk.warehouse.loading("orders") as session, pytest.raises(TableRefused, match="Rename it"):
+        session.keeps(shared(), session.loaded())
+    desk.do("alter table {schema}.orders rename to theirs")
+    assert desk.fill(shared(), order(1)) == Counts(inserted=1)
+    assert desk.load(shared(), order(1, "2.00"), order(2)) == Counts(inserted=1, updated=1)
+    assert desk.fill(shared(), order(1)) == Counts(inserted=1)
+    indexes = f"select tablename, indexname from pg_indexes where schemaname = '{desk.warehouse.schema}' order by 1"
+    assert desk.asked(indexes) == [("orders", "orders_pkey1"), ("theirs", "orders_pkey")]
+
+
 def test_another_key_makes_the_table_anew(desk: Desk) -> None:
     desk.fill(shared(), order(1))
     with desk.warehouse.loading("orders") as session:
         assert session.keeps(shared(), session.loaded())
         assert not session.keeps(shared(key=["id", "price"]), session.loaded())
+
+
+@pytest.mark.parametrize(
+    ("type_", "value"),
+    [("int", 4_711_815), ({"type": "string", "logicalType": "uuid"}, "8f14e45f-ceea-467f-a0c9-1b2c3d4e5f60")],
+)
+def test_a_key_that_is_hashed_or_no_more_makes_the_table_anew_without_the_keys_of_before(
+    desk: Desk, type_: Any, value: Any
+) -> None:
+    fields = [{"name": "id", "type": type_, "pii": "account"}, *FIELDS[1:]]
+    plain = shared(fields, warehouses={"finance": {"keep": ["id"]}})
+    hashed = shared(fields, warehouses={"finance": {"mask": {"id": "hash"}}})
+
+    def keeps(share: Share) -> bool:
+        with desk.warehouse.loading("orders") as session:
+            return session.keeps(share, session.loaded())
+
+    rest = {"price": Decimal("1.00"), "note": None}
+    desk.fill(plain, {"id": value, **rest})
+    desk.do("create view {schema}.keys as select id, note from {schema}.orders")
+    assert keeps(plain)
+    assert not keeps(hashed), "nobody could tell which row is which"
+    desk.fill(hashed, {"id": "4be1", **rest})
+    assert desk.rows() == [("4be1", Decimal("1.00"), None)]
+    assert desk.rows(table="keys") == [("4be1", None)]
+    assert keeps(hashed)
+    assert not keeps(plain)
+    desk.fill(plain, {"id": value, **rest})
+    assert desk.rows("id::text") == [(str(value),)]
 
 
 def test_analysts_find_comments_keys_indexes_and_what_was_loaded_when(desk: Desk) -> None:
@@ -423,6 +476,20 @@ def test_whoever_does_not_commit_a_grant_keeps_no_load_waiting(desk: Desk, monke
         other.execute(f"grant usage on schema {desk.warehouse.schema} to engineering_reader")  # type: ignore[arg-type]
         assert desk.load(shared(), order(2)) == Counts(inserted=1)
         other.rollback()
+
+
+def test_a_server_that_falls_silent_is_noticed(desk: Desk) -> None:
+    with desk.warehouse._asked() as connection:
+        asked = connection.info.get_parameters()
+    assert {name: int(asked[name]) for name in SIGNS_OF_LIFE} == SIGNS_OF_LIFE
+    with desk.warehouse.reading("orders") as session:
+        assert session.query(sql.SQL("select 1 as one")).to_pylist() == [{"one": 1}], "ADBC takes them as well"
+
+
+def test_a_load_gives_up_its_turn_before_airflow_ends_it(desk: Desk) -> None:
+    with psycopg.connect(desk.warehouse.database.url()) as connection:
+        asked = connection.execute("select %s::interval < %s::interval", [postgres_platform.TURN_TIMEOUT, TIME_LIMIT])
+        assert asked.fetchone() == (True,)
 
 
 def test_a_turn_to_load_is_waited_for_only_so_long(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -149,6 +149,11 @@ def test_a_feed_is_loaded_changed_and_proven(warehouse: RedshiftWarehouse, works
     with pytest.raises(ReconcileError, match="altered 1: c; in columns price"):
         proven(full=True)
     assert load.load(shop.feed, lake=shop.lake, warehouse=warehouse, mask_key=b"other", anew=True).way == "anew"
+    with psycopg.connect(warehouse.connect().stand_in.url, autocommit=True) as session:  # type: ignore[attr-defined]
+        session.execute(sql.SQL("drop table {}").format(sql.Identifier("shop", shop.feed.name)))
+    assert warehouse.holds(shop.feed.name) == Load(), "somebody dropped it"
+    assert (loaded().way, loaded().way) == ("anew", None)
+    assert proven(full=True).figures.rows == 3
     assert warehouse.remove() == [shop.feed.name]
     assert warehouse.tables() == []
 
@@ -298,6 +303,39 @@ def test_nobodys_lock_is_waited_for_for_ever(
         other.execute("lock table headrace.loads in access exclusive mode")
         assert warehouse.holds("orders") == Load(), "who only wants to know does not wait either"
     assert merged(warehouse, shared(), order(2)) == Counts(inserted=1)
+
+
+@pytest.mark.parametrize("locked", ["shop.orders", "headrace.loads", "headrace.readers"])
+def test_who_reads_or_lets_in_does_not_wait_for_ever_either(
+    warehouse: RedshiftWarehouse, redshift: StandIn, monkeypatch: pytest.MonkeyPatch, locked: str
+) -> None:
+    monkeypatch.setattr(redshift_platform, "PATIENCE_MS", 300)
+    wanted = shared()
+    filled(warehouse, wanted, order(1))
+
+    def read(keys: Iterator[pa.RecordBatch] | None = None) -> list[Any]:
+        with warehouse.reading("orders") as session:
+            assert session.loaded().snapshot == 1
+            if keys:
+                session.look_for(wanted, keys)
+            return [row for batch in session.rows(wanted, looked_for=keys is not None) for row in batch.to_pylist()]
+
+    def looked_for() -> list[Any]:
+        return read(each.select(["id"]) for each in batches(wanted, order(1)))
+
+    def admitted() -> None:
+        with warehouse.loading("others"):
+            pass
+
+    asked = {"shop.orders": [read, looked_for], "headrace.loads": [read], "headrace.readers": [admitted]}[locked]
+    with psycopg.connect(redshift.url) as other:
+        other.execute(f"lock table {locked} in access exclusive mode")  # type: ignore[arg-type]
+        for ask in asked:
+            with pytest.raises(WarehouseBusy, match="in use by somebody else for too long"):
+                ask()
+    assert read() == looked_for() == [order(1)]
+    limits = [each for each in redshift.said if "statement_timeout" in each or each.startswith("unload")]
+    assert limits[-2:] == [redshift_platform.UNLIMITED, limits[-1]], "all of a table may take longer"
 
 
 def test_loads_of_one_table_take_turns_and_a_killed_one_leaves_nothing(

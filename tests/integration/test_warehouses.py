@@ -192,9 +192,13 @@ def test_what_cannot_be_is_told_before_anything_is_made(office: Office) -> None:
 def test_a_warehouses_file_that_is_at_fault_stops_nobody_elses_rows(office: Office) -> None:
     folder = Path(os.environ["HEADRACE_WAREHOUSES"])
     (folder / "broken.json").write_text('{"kindd": "postgres", "feeds": {"x": {}}}')
-    (folder / "half.json").write_text(json.dumps({"feeds": {office.shop.feed.name: {"keep": ["nothing"]}}}))
+    feed = office.shop.feed.name
+    half = {"connection": "headrace_warehouses", "schema": "half", "feeds": {feed: {"keep": ["nothing"]}}}
+    (folder / "half.json").write_text(json.dumps(half))
     assert set(feed_file.sharing(office.shop.feed).declaration.warehouses) == {"finance"}
     assert 'kindd is not an attribute. Did you mean "kind"?' in office.headrace("warehouse", "list").replace("\n", " ")
+    told = f'half: half.json: feeds.{feed}.keep names "nothing", which is not a field.'
+    assert told in office.headrace("warehouse", "list").replace("\n", " ")
     with pytest.raises(SettingsError, match="kindd"):
         warehouse.named("broken", folder)
     with pytest.raises(SettingsError, match=r'there is no warehouse financ:.*Did you mean "finance"'):

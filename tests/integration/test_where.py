@@ -16,10 +16,12 @@ def test_a_column_that_the_feed_dropped_is_told_as_long_as_clean_holds_it(
     workshop: Callable[..., Workshop], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     noted = {"name": "channel", "type": "string", "default": ""}
-    before = workshop({**ORDER, "warehouses": {"finance": {}}}, fields=[*ORDER_FIELDS, noted])
+    warehouses = {"finance": {}, "engineering": {"drop": ["channel"]}}
+    before = workshop({**ORDER, "warehouses": warehouses}, fields=[*ORDER_FIELDS, noted])
     row = {"id": "a", "revision": 1, "status": "paid", "price": Decimal(1), "email": "a@example.org", "created_at": 0}
     before.merge(Record({**row, "channel": "web"}))
-    shop = before.changed(*(field for field in ORDER_FIELDS if field["name"] != "email"))
+    shop = before.redeclared(warehouses={"finance": {}, "engineering": {}})
+    shop = shop.changed(*(field for field in ORDER_FIELDS if field["name"] != "email"))
     (tmp_path / shop.feed.file).write_text(json.dumps(shop.feed.schema))
     monkeypatch.setenv("HEADRACE_SCHEMAS", str(tmp_path))
 
@@ -32,6 +34,7 @@ def test_a_column_that_the_feed_dropped_is_told_as_long_as_clean_holds_it(
         assert told(word)["clean"] == "as it is, of former versions"
     assert "finance" not in told("email"), "a personal one goes nowhere once the feed does not say so"
     assert told("channel")["finance"] == "as it is, of former versions"
+    assert "engineering" not in told("channel"), "it was withheld from it"
     assert told("price")["finance"] == "as it is"
     table = CliRunner().invoke(app, ["where", "email"])
     assert f"clean.{shop.feed.name}.email" in table.output

@@ -1,12 +1,14 @@
 """Shares and masks: what leaves the lake."""
 
+import json
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from headrace import feed, masks
+from headrace import feed, masks, withheld
 from headrace.declaration import Mask
 from headrace.share import share
 
@@ -51,3 +53,43 @@ def test_a_hash_is_stable_under_one_key_and_other_under_another() -> None:
     assert one[0] == one[2] != one[1]
     assert one[3] is None
     assert not set(one[:3]) & set(two[:3])
+
+
+def noted(field: dict[str, Any], warehouses: dict[str, Any], before: str | None = None) -> str:
+    fields = [{"name": "id", "type": "string"}, {"type": "string", **field}]
+    schema = {"type": "record", "name": "R", "feed": {"key": ["id"], "warehouses": warehouses}, "fields": fields}
+    return withheld.note(feed.parse("r.avsc", json.dumps(schema)), before)
+
+
+SECRET = {"name": "secret"}
+
+
+@pytest.mark.parametrize("said", [{"drop": ["secret"]}, {"mask": {"secret": "hash"}}])
+def test_a_column_that_the_feed_dropped_goes_to_none_from_which_it_was_withheld(said: dict[str, Any]) -> None:
+    note = noted(SECRET, {"engineering": said, "finance": {}})
+    assert withheld.reaches("secret", "finance", noted=note)
+    assert not withheld.reaches("secret", "engineering", noted=note)
+    assert not withheld.reaches("secret", "growth", noted=note), "it was not there then, and somebody was kept out"
+    assert withheld.reaches("id", "growth", noted=note)
+    assert not withheld.reaches("secret", "finance", noted=None), "nothing is known of it"
+
+
+def test_what_was_withheld_is_remembered_of_a_warehouse_that_is_named_no_more() -> None:
+    first = noted(SECRET, {"engineering": {"drop": ["secret"]}, "growth": {}, "finance": {}})
+    note = noted(SECRET, {"finance": {}}, first)
+    reached = [name for name in ("engineering", "finance", "growth") if withheld.reaches("secret", name, noted=note)]
+    assert reached == ["finance"], "growth may be another team's by now"
+    note = noted(SECRET, {"engineering": {}}, first)
+    assert withheld.reaches("secret", "engineering", noted=note), "it may see it now"
+
+
+def test_a_renamed_column_takes_along_from_whom_it_was_withheld() -> None:
+    first = noted(SECRET, {"engineering": {"drop": ["secret"]}})
+    note = noted({"name": "hidden", "aliases": ["secret"]}, {"finance": {}}, first)
+    assert not withheld.reaches("hidden", "engineering", noted=note)
+    assert withheld.reaches("hidden", "finance", noted=note)
+
+
+def test_a_personal_column_that_nothing_is_said_of_was_withheld() -> None:
+    note = noted({**SECRET, "pii": "name"}, {"engineering": {}, "finance": {"keep": ["secret"]}})
+    assert not withheld.reaches("secret", "engineering", noted=noted(SECRET, {"finance": {}}, note))

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from headrace import feed as feeds
 from headrace import lint, warehouse, whereabouts
+from headrace.airflow import feed_file
 from headrace.airflow.warehouse_watch import WarehouseWatch
 from headrace.cli import app
 from headrace.errors import FeedError, SettingsError
@@ -118,6 +119,42 @@ def test_lint_tells_what_is_wrong_with_warehouses_too(tmp_path: Path, monkeypatc
         ("other.json", "kindd is not an attribut"),
         ("other.json", "untill is not an attribu"),
     ]
+
+
+def test_lint_tells_where_a_warehouses_file_does_not_fit_a_feed_any_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schemas, warehouses = tmp_path / "schemas", tmp_path / "warehouses"
+    for name, folder in (("HEADRACE_SCHEMAS", schemas), ("HEADRACE_WAREHOUSES", warehouses)):
+        folder.mkdir()
+        monkeypatch.setenv(name, str(folder))
+    (schemas / "orders.avsc").write_text(json.dumps(feed(warehouses={"finance": {}}).schema))
+    (schemas / "broken.avsc").write_text("{")
+    written(warehouses, "finance", feeds={"orders": {"keep": ["what its own file says counts"]}})
+    written(warehouses, "fits", connection="a", feeds={"orders": {"mask": {"email": "hash"}}, "broken": {}})
+    written(warehouses, "growth", connection="b", feeds={"orders": {"mask": {"mail": "hash"}}, "order": {}})
+    done = CliRunner().invoke(app, ["lint", "--json"])
+    found = [
+        (Path(each["file"]).name, each["path"], each["message"], each["fix"], each["line"])
+        for each in json.loads(done.stdout)
+        if each["file"].endswith(".json")
+    ]
+    assert done.exit_code == 1
+    assert found == [
+        ("growth.json", "feeds.orders.mask", 'names "mail", which is not a field.', 'Did you mean "email"?', 1),
+        ("growth.json", "feeds.order", "is no feed.", 'Did you mean "orders"?', 1),
+    ]
+
+
+def test_who_is_cut_off_from_a_feed_is_logged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("HEADRACE_WAREHOUSES", str(tmp_path))
+    written(tmp_path, "growth", feeds={"orders": {"drop": ["mail"]}})
+    written(tmp_path, "other", connection="b", feeds={"orders": {"drop": ["email"]}})
+    assert set(feed_file.sharing(feed()).declaration.warehouses) == {"other"}
+    (told,) = caplog.messages
+    assert told.startswith("warehouse growth gets nothing of feed orders: growth.json: feeds.orders.drop names")
 
 
 def test_a_feed_goes_to_those_that_name_it_until_their_last_day(tmp_path: Path) -> None:

@@ -21,4 +21,7 @@ def sharing(feed: Feed) -> Feed:
     declared, bad = warehouse.declared(Settings().warehouses)
     for name, fault in bad.items():
         log.warning("warehouse %s is left out: %s", name, fault)
-    return warehouse.sharing(feed, declared, today=datetime.now(UTC).date())
+    today = datetime.now(UTC).date()
+    for name, faults in warehouse.unfit(feed, declared, today=today).items():
+        log.warning("warehouse %s gets nothing of feed %s: %s", name, feed.name, " ".join(map(str, faults)))
+    return warehouse.sharing(feed, declared, today=today)

@@ -2,8 +2,8 @@
 
 import json
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,13 +26,14 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Listed:
-    """A warehouse and what it holds; `fault` tells why that is not known."""
+    """A warehouse and what it holds; `fault` tells why that is not known, `misfits` why a feed does not go there."""
 
     name: str
     declared: Warehouse | None
     feeds: tuple[str, ...] = ()
     held: "tuple[Held, ...]" = ()
     fault: str = ""
+    misfits: Mapping[str, str] = field(default_factory=dict)
 
 
 def declare(name: str, shares: Mapping[str, Sharing], *, until: date | None, connection: str | None) -> Path:
@@ -139,20 +140,23 @@ def remove_ended() -> list[str]:
 def every() -> list[Listed]:
     """All warehouses, with what each of them holds."""
     declared, bad = warehouse.declared(Settings().warehouses)
-    known = _feeds()
+    read = {path.stem: feeds.read_file(path) for path in feeds.files(Settings().schemas)}
+    known = {name: None if each.faults else each.feed for name, each in read.items()}
     found = [_listed(name, each, known) for name, each in declared.items()]
     return sorted(
         [*found, *(Listed(name, None, fault=fault) for name, fault in bad.items())], key=lambda each: each.name
     )
 
 
-def _listed(name: str, declared: Warehouse, known: Sequence[Feed]) -> Listed:
-    named = {feed.name for feed in known if name in feed.declaration.warehouses} | set(declared.feeds)
+def _listed(name: str, declared: Warehouse, known: Mapping[str, Feed | None]) -> Listed:
+    named = {feed for feed, each in known.items() if each and name in each.declaration.warehouses} | set(declared.feeds)
+    found = warehouse.misfits(name, declared, known)
+    misfits = {feed: " ".join(map(str, faults)) for feed, faults in found.items()}
     try:
         held = tuple(connections.warehouse(name).tables())
     except HeadraceError as error:
         return Listed(name, declared, tuple(sorted(named)), fault=str(error))
-    return Listed(name, declared, tuple(sorted(named)), held)
+    return Listed(name, declared, tuple(sorted(named)), held, misfits=misfits)
 
 
 def _feeds() -> list[Feed]:

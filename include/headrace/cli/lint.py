@@ -4,7 +4,7 @@ import contextlib
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -85,9 +85,15 @@ def _warehouses() -> set[str] | None:
 
 
 def _warehouse_faults(paths: Sequence[Path]) -> Iterator[Fault]:
-    """What is wrong with warehouses' files, each by itself and beside the others."""
-    _, bad = warehouse.declared(Settings().warehouses)
+    """What is wrong with warehouses' files, each by itself, beside the others, and with what they say of feeds."""
+    if not paths:
+        return
+    good, bad = warehouse.declared(Settings().warehouses)
+    read = {path.stem: feed.read_file(path) for path in _feed_files(Settings().schemas)}
+    feeds = {name: None if each.faults else each.feed for name, each in read.items()}
     for path in paths:
+        for faults in warehouse.misfits(path.stem, good[path.stem], feeds).values() if path.stem in good else ():
+            yield from (replace(fault, file=str(path), line=1) for fault in faults)
         for told in bad.get(path.stem, "").splitlines():
             yield Fault(str(path), "", told.removeprefix(f"{path.name}: "), line=1)
 

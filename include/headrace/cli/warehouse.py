@@ -140,7 +140,7 @@ def list_(json_: Annotated[bool, typer.Option("--json", help="Print JSON instead
         return
     table = Table(*SHOWN, box=None)
     for row in rows:
-        if not row["fault"]:
+        if row["table"] or not row["fault"]:
             told = {"age": row["age"] and spoken(row["age"]), "loaded": row["loaded"] and f"{row['loaded']:%F %T}"}
             cells = ({**row, **told}[name] for name in SHOWN)
             table.add_row(*("" if value is None else str(value) for value in cells))
@@ -166,6 +166,7 @@ def _rows(listed: Any, now: datetime) -> Iterable[dict[str, Any]]:
     for feed in listed.feeds:
         there = held.get(feed)
         age, loaded = (now - there.published, there.loaded) if there else (None, None)
-        yield {**head, "table": feed, "age": age, "loaded": loaded, "until": until, "fault": ""}
+        fault = listed.misfits.get(feed, "")
+        yield {**head, "table": feed, "age": age, "loaded": loaded, "until": until, "fault": fault}
     if not listed.feeds:
         yield {**head, "table": None, "age": None, "loaded": None, "until": until, "fault": ""}

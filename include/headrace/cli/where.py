@@ -46,7 +46,7 @@ def where(
     places = list(whereabouts.find(word, known, warehouse.declared(Settings().warehouses)[0], former=former))
     if not places:
         words = {name for feed in known for field in feed.fields for name in (field.name, *field.kinds)}
-        words |= {name for kinds in former.values() for name in kinds}
+        words |= {column.name for columns in former.values() for column in columns}
         raise FeedError(f'no feed has a field "{word}", or personal data of that kind. {nearest(word, sorted(words))}')
     if json_:
         print(json.dumps([asdict(place) for place in places]))

@@ -42,7 +42,8 @@ class Loaded:
 def load(feed: Feed, *, lake: Lake, warehouse: WarehouseClient, mask_key: MaskKey, anew: bool = False) -> Loaded:
     """Merge the rows that changed since the snapshot that the warehouse records, or all where that cannot be told.
 
-    A table that is new, or has another key, is filled aside and switched to; so is one that is asked for `anew`.
+    A table that is new, or has another key, is filled aside and switched to; so is one that somebody has dropped, or
+    that is asked for `anew`.
     """
     with warehouse.loading(feed.name) as session:
         last = session.loaded()
@@ -56,7 +57,7 @@ def load(feed: Feed, *, lake: Lake, warehouse: WarehouseClient, mask_key: MaskKe
             raise FeedError.of(faults)
         published = datetime.fromtimestamp(snapshot.timestamp_ms / 1000, UTC)
         current = Load(snapshot.snapshot_id, contract(shared, mask_key, table.schema().schema_id), published)
-        if last == current and not anew:
+        if last == current and not anew and session.standing():
             return Loaded(current.snapshot)
         wanted = partial(rows, table, shared, snapshot=snapshot.snapshot_id, mask_key=mask_key)
         since = changed_since(table, last, current=current)
@@ -65,10 +66,12 @@ def load(feed: Feed, *, lake: Lake, warehouse: WarehouseClient, mask_key: MaskKe
             way, staged = "anew", 0
             counts = session.fill(shared, (batch.select(shared.names) for batch in wanted(where=VISIBLE)))
         else:
-            way = "changes" if since else "whole"
-            if last.contract != current.contract:
-                session.define(shared)
+            way, redefined = "changes" if since else "whole", last.contract != current.contract
+            if redefined:
+                session.vet(shared)
             staged = session.stage(shared, wanted(where=since or EVERY_ROW))
+            if redefined:
+                session.define(shared)  # last: who reads the table waits from here to the end
             counts = session.merge(shared, whole=since is None)
         session.record(shared, current, way, counts)
         return Loaded(current.snapshot, staged or counts.inserted, way, counts)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from headrace import away, layout, quarantine
+from headrace import away, layout, quarantine, withheld
 from headrace.feed import Feed
 from headrace.heads import Heads
 from headrace.lake import Lake, heads_of
@@ -16,7 +16,10 @@ from headrace.warehouses.load import Load
 
 @away.tells
 def is_behind(feed: Feed, *, lake: Lake, warehouses: Iterable[WarehouseClient], mask_key: MaskKey) -> bool:
-    """True when an earlier run left work: rows not merged, or a warehouse not loaded, whatever stopped it then."""
+    """True when an earlier run left work: rows not merged, or a warehouse not loaded, whatever stopped it then.
+
+    Or when the clean table does not know yet what is withheld from whom: that is noted while the fields are there.
+    """
     archive, clean = lake.find(layout.archive_table(feed.name)), lake.find(layout.clean_table(feed.name))
     if archive is None or archive.current_snapshot() is None:
         return False
@@ -24,6 +27,8 @@ def is_behind(feed: Feed, *, lake: Lake, warehouses: Iterable[WarehouseClient], 
         return True
     if clean is None:
         return False
+    if withheld.note(feed, noted := clean.properties.get(withheld.PROPERTY)) != noted:
+        return True
     rejected = lake.find(layout.quarantine_table(feed.name))
     if rejected is not None and quarantine.released(rejected):
         return True

@@ -7,6 +7,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from headrace.share import Share
+from headrace.warehouses.changes import Standing
 from headrace.warehouses.load import Counts, Held, Load, Way
 
 
@@ -16,8 +17,14 @@ class LoadSession(Protocol):
     def loaded(self) -> Load:
         """What was loaded last."""
 
+    def standing(self) -> Standing | None:
+        """The table as it is; None when there is none."""
+
     def keeps(self, share: Share, last: Load) -> bool:
         """Whether the table stays and only its rows change; raises where that would lose values."""
+
+    def vet(self, share: Share) -> None:
+        """Raise where define() would refuse, before rows are brought; nobody waits for that."""
 
     def define(self, share: Share) -> None:
         """Bring the table that is there to the share's columns, comments and grants."""
@@ -64,7 +71,7 @@ class WarehouseClient(Protocol):
         """A look at a table as it is at one moment."""
 
     def holds(self, feed: str) -> Load:
-        """What was loaded last; nothing, where it does not answer: its own task tells why."""
+        """What was loaded last; nothing, where the table was dropped, or it does not answer: its own task tells why."""
 
     def open(self) -> None:
         """Make what has to be there before a first load."""

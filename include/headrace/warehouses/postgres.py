@@ -24,7 +24,7 @@ from headrace.warehouses import (
     postgres_views,
     postgres_wire,
 )
-from headrace.warehouses.changes import Standing
+from headrace.warehouses.changes import Changes, Standing
 from headrace.warehouses.load import Counts, Held, Load, Way
 
 STAGING = "headrace_staging"
@@ -36,6 +36,13 @@ CONNECT_S = 30
 """How long we wait for a connection, in seconds."""
 ASK_S = 3
 """How long somebody who only wants to know waits for a connection, in seconds."""
+SIGNS_OF_LIFE = {
+    "keepalives_idle": 60,
+    "keepalives_interval": 10,
+    "keepalives_count": 6,
+    "tcp_user_timeout": 120_000,
+}
+"""How long a network may be dead before we know: two minutes. As long as the server is alive a statement may take."""
 
 
 @dataclass(frozen=True)
@@ -148,7 +155,7 @@ class PostgresWarehouse:
             connection.execute(postgres_platform.AGREES, told)
 
     def _url(self, *, connect_timeout: int = CONNECT_S) -> str:
-        return self.database.url(connect_timeout=connect_timeout)
+        return self.database.url("postgresql", connect_timeout=connect_timeout, **SIGNS_OF_LIFE)
 
     @contextmanager
     def _asked(self, *, connect_timeout: int = CONNECT_S) -> Iterator[Connection]:
@@ -345,16 +352,34 @@ class Loading(Session):
             )
         if last.snapshot is None or standing is None:
             return False
-        renamed = postgres_table.changes(standing, share).renamed
-        return tuple(renamed.get(name, name) for name in standing.key) == share.key
+        found = postgres_table.changes(standing, share)
+        key = tuple(found.renamed.get(name, name) for name in standing.key)
+        # By a key whose values are made anew no row that is there can be found again.
+        return key == share.key and not {*found.remade} & {*key}
 
-    def define(self, share: Share) -> None:
-        """Bring the table that is there to the share's columns, comments, indexes and grants."""
+    def vet(self, share: Share) -> None:
+        """Raise where define() would refuse, before rows are brought; nobody waits for that."""
+        found = self._changes(share)
+        if found.widened or found.remade:
+            # Who asks for a view's definition locks what it reads until the end, or until that is taken back.
+            self.execute(sql.SQL("savepoint vetted"))
+            self._views()
+            self.execute(sql.SQL("rollback to savepoint vetted"))
+
+    def _changes(self, share: Share) -> Changes:
+        """How the table that is there becomes the share's; raises where values would be lost."""
         standing = self.standing()
         assert standing is not None, "a table that was loaded is there"
         found = postgres_table.changes(standing, share)
         if found.lossy:
             raise TableRefused(self._told_loss(found.lossy))
+        return found
+
+    def define(self, share: Share) -> None:
+        """Bring the table that is there to the share's columns, comments, indexes and grants."""
+        found = self._changes(share)
+        for rename in postgres_table.renames(self.table, found.renamed):
+            self.execute(rename)  # and Postgres renames in views too
         views = self._views() if found.widened or found.remade else []
         for statement in (*postgres_views.taken_down(views), *postgres_table.alterations(self.table, found, share)):
             self.execute(statement)
@@ -426,8 +451,8 @@ class Loading(Session):
         self.execute(postgres_table.definition(new, share))
         filled = self._copy(share, f"{NEW}_{self.feed}", batches, schema=share.schema, temporary=False)
         views = self._make_way(standing, new, share) if standing else []
-        self.execute(postgres_table.key(new, share))
         self.execute(sql.SQL("alter table {} rename to {}").format(new, sql.Identifier(self.feed)))
+        self.execute(postgres_table.key(self.table, share))
         self._describe(share)
         self._put_up(views)
         self.execute(sql.SQL("analyze {}").format(self.table))

@@ -4,8 +4,8 @@ from psycopg import sql
 
 LOCK_TIMEOUT = "5s"
 """How long we wait for somebody else's lock; not for long, since those who read meanwhile wait behind us."""
-TURN_TIMEOUT = "1h"
-"""How long a load waits while another one fills the same table."""
+TURN_TIMEOUT = "30min"
+"""How long a load waits while another one fills the same table: it fails by itself before Airflow ends it."""
 
 ONE_AT_A_TIME = "select pg_advisory_xact_lock(hashtext('headrace'))"
 """Whoever makes, grants or removes what loads share waits for this one lock."""
@@ -119,7 +119,9 @@ select snapshot_id, contract, published_at from headrace.tables where schema_nam
 HOLDS = """
 select snapshot_id, contract, published_at, warehouse, readers
 from headrace.tables join headrace.warehouses using (schema_name) where schema_name = %s and table_name = %s
+    and to_regclass(format('%%I.%%I', schema_name, table_name)) is not null
 """
+"""What was loaded last; nothing of a table that somebody has dropped."""
 
 # The row is there and locked after this, whether it was there before or not; it is not written anew.
 TURN = """

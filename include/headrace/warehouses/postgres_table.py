@@ -47,9 +47,8 @@ def changes(standing: Standing, share: Share) -> Changes:
 
 
 def alterations(table: sql.Identifier, found: Changes, share: Share) -> Iterator[sql.Composed]:
-    """The statements that change a table; all but renaming in one, so that its rows are rewritten once at most."""
+    """The statements that change a table whose columns are renamed; one of them rewrites its rows, if any does."""
     types = {name: sql.SQL(column_type(type_)) for name, type_ in share.types.items()}
-    yield from renames(table, found.renamed)
     add, widen, remake = (
         sql.SQL("add column {} {}"),
         sql.SQL("alter column {} type {}"),
@@ -89,9 +88,8 @@ def definition(table: sql.Identifier, share: Share) -> sql.Composed:
 
 
 def key(table: sql.Identifier, share: Share) -> sql.Composed:
-    return sql.SQL("alter table {} add constraint {} primary key ({})").format(
-        table, sql.Identifier(f"{share.feed}_pkey"), names(share.key)
-    )
+    """The primary key; Postgres names it by the table, or otherwise where somebody's index is called so already."""
+    return sql.SQL("alter table {} add primary key ({})").format(table, names(share.key))
 
 
 def index_name(share: Share, columns: Sequence[str]) -> str:

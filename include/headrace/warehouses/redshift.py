@@ -81,7 +81,7 @@ class RedshiftWarehouse:
     @contextmanager
     def reading(self, feed: str) -> Iterator["Reading"]:
         """One transaction, all of which sees the moment of its first statement; nothing of it stays."""
-        with redshift_faults.told(self, feed), self._folder(feed) as own, self._session() as connection:
+        with redshift_faults.told(self, feed), self._folder(feed) as own, self._soon() as connection:
             yield Reading(self, connection, feed, own)
 
     def holds(self, feed: str) -> Load:
@@ -90,9 +90,10 @@ class RedshiftWarehouse:
             with redshift_faults.told(self, feed), self._session(asks=ASK_S) as connection:
                 _run(connection, redshift_platform.within(ASK_S * 1000))
                 found = _known(connection, redshift_platform.LOADED, [self.schema, feed])
+                there = _rows(connection, redshift_platform.THERE, [self.schema, feed])
         except (ServiceAway, SettingsError, WarehouseError, TimeoutError):
             return Load()
-        return Load(*found[0][:3]) if found else Load()
+        return Load(*found[0][:3]) if found and there else Load()
 
     def open(self) -> None:
         """Make the schemas and the platform's own tables, where they are not there yet; roles have to be."""
@@ -166,7 +167,7 @@ class RedshiftWarehouse:
 
     def _admit(self) -> None:
         """Let those read who are declared to, and nobody else whom we have let in."""
-        with closing(self.connect()) as connection:
+        with self._soon() as connection:
             noted = self._noted(connection)
             tables = [row[0] for row in _rows(connection, redshift_platform.TABLES, [self.schema])]
             elsewhere = {row[0] for row in _rows(connection, redshift_platform.READERS_ELSEWHERE, [self.schema])}
@@ -278,18 +279,26 @@ class Reading(Session):
 
     def look_for(self, share: Share, keys: Iterator[pa.RecordBatch]) -> None:
         """Have only rows with these keys read from now on."""
+        self._enter()
         self._copy(share, keys, schema=pa.schema([share.schema.field(name) for name in share.key]))
         self.execute(redshift_merge.looked_for(share))
         self.execute(redshift_merge.insert(sql.Identifier(redshift_merge.STAGED), list(share.key), share))
 
     def rows(self, share: Share, *, looked_for: bool = False) -> Iterator[pa.RecordBatch]:
         """Every row of the table, or those that are looked for, unloaded to S3 and read there."""
+        self._enter()
         self.looks.append(f"unloaded-{len(self.looks)}")
         select = unloaded(self.table, share, looked_for=looked_for)
         prefix, role = self.folder.prefix(self.looks[-1]), self.warehouse.iam_role
         self.execute(unload(select, prefix, iam_role=role, kms_key=self.warehouse.kms_key))
         for batch in self.folder.read(self.looks[-1]):
             yield redshift_wire.received(batch, share)
+
+    def _enter(self) -> None:
+        """Wait for whoever has locked the table, for a while; what is asked of it then may take as long as it likes."""
+        self.execute(redshift_platform.within(redshift_platform.PATIENCE_MS))
+        self.execute(redshift_table.look(self.table))
+        self.execute(sql.SQL(redshift_platform.UNLIMITED))
 
 
 def unloaded(table: sql.Identifier, share: Share, *, looked_for: bool) -> sql.Composed:
@@ -370,6 +379,9 @@ class Loading(Session):
             f"{warehouse}.{feed}: {told}. Values would be lost, so nothing was changed. To make the table anew from "
             f"the clean rows, in the new types: headrace load {feed} {warehouse} --anew"
         )
+
+    def vet(self, share: Share) -> None:
+        """Raise where define() would refuse: here it has nothing to, after keeps() has let it pass."""
 
     def define(self, share: Share) -> None:
         """Bring the table that is there to the share's columns, comments and grants."""

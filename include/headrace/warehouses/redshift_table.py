@@ -151,6 +151,11 @@ def touch(table: sql.Identifier) -> sql.Composed:
     return sql.SQL("delete from {} where false").format(table)
 
 
+def look(table: sql.Identifier) -> sql.Composed:
+    """Wait for whoever has locked the table: from then on until the end it is ours to read."""
+    return sql.SQL("select 1 from {} where false").format(table)
+
+
 def emptied(table: sql.Identifier, found: Changes) -> Iterator[sql.Composed]:
     """The statements that empty columns which are shared no more."""
     for name in found.emptied:
