@@ -15,7 +15,7 @@ from workshop import ORDER, Record, Workshop
 
 from headrace import layout
 from headrace.dropped import dropped_of
-from headrace.errors import SparkFailed
+from headrace.errors import RebuildNeeded, RebuildRefused, SparkFailed
 from headrace.lake import heads_of
 from headrace.lease import Leases, turn
 from headrace.stages import carrying, compaction, verify
@@ -78,6 +78,31 @@ def test_compact_expire_to_one_snapshot_roll_back_and_run(workshop: Make) -> Non
     shop.run()
     assert [each["id"] for each in shop.clean()] == ["a1", "a2", "b1", "b2", "c"]
     assert is_equal(shop)
+
+
+@pytest.mark.parametrize(
+    ("declared", "other", "refused"),
+    [
+        (ORDER, {"merge": "first"}, RebuildNeeded),
+        ({**ORDER, "merge": "patch"}, {"order": ["created_at"]}, RebuildRefused),
+    ],
+    ids=["merge", "order"],
+)
+def test_rows_are_not_merged_by_other_rules_when_every_run_that_made_them_has_expired(
+    workshop: Make, declared: dict[str, Any], other: dict[str, Any], refused: type[Exception]
+) -> None:
+    shop = workshop(declared)
+    for name in "ab":
+        shop.merge(row(name))
+    kept(shop, days=30)
+    assert len(clean_table(shop).metadata.snapshots) == 1
+    changed = shop.redeclared(**other)
+    changed.publish(row("c"))
+    changed.extract()
+    with pytest.raises(refused, match=f"its {next(iter(other))} changed"):
+        changed.transform("stops")
+    shop.again()
+    assert [each["id"] for each in shop.clean()] == ["a", "b", "c"]
 
 
 def test_a_warehouse_does_not_take_compacted_rows_for_changed_and_may_lag_for_a_while(workshop: Make) -> None:
