@@ -15,6 +15,7 @@ from headrace.clean import HIDDEN_ROW
 from headrace.errors import JobError
 from headrace.fault import nearest
 from headrace.stages.compute import CHANGED, GONE, KEYS, ComputePlan, InputPlan
+from spark_jobs.failure import silence
 from spark_jobs.session import session
 
 Function = Callable[..., DataFrame]
@@ -22,6 +23,7 @@ Function = Callable[..., DataFrame]
 
 def run(plan: str, *, remote: str | None, properties: Mapping[str, str]) -> str:
     """The job's shell: a plan in, figures out, both as JSON; the rows lie in the plan's folder."""
+    silence()
     planned = ComputePlan.model_validate_json(plan)
     try:
         with session(remote, properties=properties, small=planned.small) as spark:

@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.logger import PySparkLogger
 from workshop import Record, Workshop
 
 from headrace.errors import JobError
 from headrace.stages.compute import Computed
+from spark_jobs.failure import LOGGERS
 
 Make = Callable[..., Workshop]
 
@@ -177,13 +179,23 @@ FAULTS = {
 }  # fmt: skip
 
 
-def test_a_job_that_does_not_fit_its_feed_is_told_what_to_mend(workshop: Make, tmp_path: Path) -> None:
+def test_a_job_that_does_not_fit_its_feed_is_told_what_to_mend(
+    workshop: Make,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in LOGGERS:  # as in a task's process, where no other job has run
+        monkeypatch.setattr(PySparkLogger.getLogger(name), "disabled", False)
     bench = Bench(workshop, tmp_path)
     bench.score(a1=1, a2=2)
     for job, told in FAULTS.items():
         bench.write(job)
         with pytest.raises(JobError, match=told):
             bench.compute()
+    written = caplog.text + "".join(capfd.readouterr())
+    assert "CAST_INVALID_INPUT" not in written, "PySpark's own line quotes the value"
     (tmp_path / "sums.py").unlink()
     with pytest.raises(JobError, match=r"sums\.py is not in the folder of jobs"):
         bench.compute()
