@@ -84,10 +84,10 @@ def changed_rows(spark: SparkSession, plan: CheckPlan) -> DataFrame:
 def validate(rows: DataFrame, suite: list[Expectation], *, key: Sequence[str] = ()) -> list[Outcome]:
     """How each expectation came out; failed rows are told by their key, if one may be shown."""
     context = gx.get_context(mode="ephemeral", project_config=IN_MEMORY)
-    unique = {_columns(each) for each in suite if each.name in UNIQUE and "row_condition" not in each.arguments}
+    sound = [each for each in suite if _made(each)]
+    unique = {_columns(each) for each in sound if each.name in UNIQUE and "row_condition" not in each.arguments}
     engine = OnePass(spark=rows.sparkSession, persist=False, unique=sorted(unique))
     validator = Validator(engine, data_context=context, batches=[Batch(data=rows)])  # type: ignore[arg-type]
-    sound = [each for each in suite if _made(each)]
     results = zip(sound, _results(validator, sound, COUNTS), strict=True)
     outcomes = [outcome(result, each, of=engine.row_count) for each, result in results]
     outcomes += [Outcome(expectation=each, success=False, error=UNSOUND) for each in suite if each not in sound]

@@ -253,6 +253,26 @@ def order(key: str, revision: int, *, price: str = "9.99") -> Record:
 def test_the_branch_is_read_once_however_many_checks_there_are(workshop: Make) -> None:
     from headrace.airflow import connections
     from headrace.lake import spark_properties
+def test_a_uniqueness_that_cannot_be_told_fails_alone_and_the_others_are_still_counted(spark: Any) -> None:
+    from headrace.outcome import Expectation
+    from spark_jobs.check import validate
+
+    unique = "expect_column_values_to_be_unique"
+    rows = spark.sql("select id, map('k', 1) as tags from values ('a'), ('a'), ('b') as rows(id)")
+    suite = [
+        Expectation(name=unique, arguments={"column": "tags"}),
+        Expectation(name=unique, arguments={"column": "nowhere"}),
+        Expectation(name=unique, arguments={}),
+        Expectation(name=unique, arguments={"column": "id"}),
+        Expectation(name="expect_table_row_count_to_equal", arguments={"value": 3}),
+    ]
+    outcomes = {str(each.expectation.arguments): each for each in validate(rows, suite, key=["id"])}
+    *untold, doubled, counted = (outcomes[str(each.arguments)] for each in suite)
+    assert all(each.error and not each.success for each in untold)
+    assert (doubled.unexpected, doubled.keys, doubled.error) == (2, ("a",), None)
+    assert counted.success
+
+
     from headrace.stages import check
     from spark_jobs import check as job
 
