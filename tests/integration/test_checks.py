@@ -165,6 +165,17 @@ def test_a_key_of_two_fields_and_an_enum_in_a_union_are_checked_too(spark: Any, 
 
 
 def only_catch(rows: Any, feed: feeds.Feed, told: str) -> Any:
+def test_the_limits_of_a_decimal_may_be_texts(spark: Any) -> None:
+    paid = {"type": "bytes", "logicalType": "decimal", "precision": 12, "scale": 2}
+    fields = [{"name": "id", "type": "string"}, {"name": "paid", "type": paid}]
+    checks = [{"column": "paid", "between": ["9.50", "100.00"]}]
+    schema = {"type": "record", "name": "Row", "feed": {"key": ["id"], "checks": checks}, "fields": fields}
+    feed = feeds.parse("rows.avsc", json.dumps(schema))
+    rows = [{"id": value, "paid": value} for value in ("9.49", "9.50", "80.00", "100.00", "100.01")]
+    caught = only_catch(frame(spark, feed, rows), feed, "paid: 9.50 to 100.00")
+    assert sorted(caught.keys) == ["100.01", "9.49"]
+
+
     """The outcome of the one check that fails; without it in the suite everything passes."""
     from headrace.stages.check import shown_key, suite
     from spark_jobs.check import validate

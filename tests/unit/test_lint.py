@@ -43,6 +43,7 @@ REVISION = {"name": "revision", "type": "long"}
 DRAINS = {"drains": {"topic": "old_orders"}}
 DURATION = {"type": "fixed", "name": "Lasts", "size": 12, "logicalType": "duration"}
 PRICE = {"name": "price", "type": "long"}
+DECIMAL = {"name": "paid", "type": {"type": "bytes", "logicalType": "decimal", "precision": 12, "scale": 2}}
 AT = {"name": "created_at", "type": {"type": "long", "logicalType": "timestamp-millis"}}
 GOOD = {"owner": "shop", "key": ["order_id"], "order": ["revision"]}
 
@@ -108,6 +109,9 @@ def test_the_examples_are_clean_even_to_the_strict() -> None:
         (avro({**PRICE, "defualt": 0}), ['warning fields.2 the field "price" has "defualt"']),
         (avro({"name": "price", "type": "lnog"}), ["error fields.2.type"]),
         (avro({"name": "price", "type": "long", "default": "a"}), ["error fields.2.default"]),
+        (avro(DECIMAL, checks=[{"column": "paid", "between": ["9.50", "100.00"]}]), []),
+        (avro(DECIMAL, checks=[{"column": "paid", "between": [10, "9.5"]}]), ["error feed.checks.0.between has its"]),
+        (avro(DECIMAL, checks=[{"column": "paid", "between": ["9,5", 1]}]), ['error feed.checks.0.between has "9,5"']),
         (avro(PRICE, checks=[{"expect": "expect_colum_to_exist"}]), ['error feed.checks.0.expect is "expect_colum']),
         (avro(PRICE, checks=[{"expect": "expect_column_to_exist", "column": "price"}]), []),
         (avro(owner=5), ["error feed.owner is 5"]),
