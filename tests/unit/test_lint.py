@@ -344,6 +344,26 @@ def test_files_that_get_in_each_others_way_are_told_both(folder: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("inputs", "expected"),
+    [
+        ({"orders": {"keep": ["email"]}}, []),
+        ({"ordres": {}}, ['warning  feed.job.inputs.ordres is no feed of this folder.* Did you mean "orders"']),
+        ({"orders": {"keep": ["mail"]}}, ['error    feed.job.inputs.orders.keep names "mail", .* of orders.*"email"']),
+        ({"sums": {}, "orders": {}}, ["error    feed.job.inputs.sums is the feed that the job makes"]),
+        ({"broken": {"keep": ["mail"]}}, []),
+    ],
+)
+def test_what_a_job_reads_is_looked_for_among_its_neighbours(folder: Path, inputs: Any, expected: list[str]) -> None:
+    (folder / "orders.avsc").write_text(avro({"name": "email", "type": "string", "pii": "email"}))
+    (folder / "broken.avsc").write_text("{")
+    (folder / "sums.avsc").write_text(avro(name="Sum", order=[], job={"file": "sums.py", "inputs": inputs}))
+    *found, _ = run("schemas/sums.avsc")[1].splitlines()
+    found = [each for each in found if ".job." in each]
+    assert len(found) == len(expected), found
+    assert all(re.search(each, said) for each, said in zip(expected, found, strict=True)), found
+
+
 def test_one_file_is_checked_beside_its_neighbours_and_only_itself_told(folder: Path) -> None:
     (folder / "orders.avsc").write_text(avro())
     (folder / "sales.avsc").write_text(avro(topic={"name": "orders"}, ordr=[]))
