@@ -24,7 +24,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, TimestampType
 
 from headrace import shown
-from headrace.clean import CHANGED, HIDDEN_ROW
+from headrace.clean import CHANGED, HIDDEN, HIDDEN_ROW, PATCH
 from headrace.outcome import Expectation, Outcome
 from headrace.stages.check import CheckPlan
 from spark_jobs.failure import translated
@@ -76,9 +76,13 @@ def check(spark: SparkSession, plan: CheckPlan) -> list[Outcome]:
 
 
 def changed_rows(spark: SparkSession, plan: CheckPlan) -> DataFrame:
-    """The visible rows that the run changed, told by their number; statistics leave out files that hold none."""
+    """The visible rows that the run changed, told by their number; statistics leave out files that hold none.
+
+    Without the platform's own columns: an expectation about the table's columns is about those that readers see.
+    """
     rows = spark.read.option("versionAsOf", plan.snapshot).table(plan.clean)
-    return rows.where(~F.col(HIDDEN_ROW) & (F.col(CHANGED) > plan.since))
+    changed = rows.where(~F.col(HIDDEN_ROW) & (F.col(CHANGED) > plan.since))
+    return changed.drop(*(column.name for column in HIDDEN), PATCH)
 
 
 def validate(rows: DataFrame, suite: list[Expectation], *, key: Sequence[str] = ()) -> list[Outcome]:

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from wiretap import Wiretap
-from workshop import ORDER, Record, Workshop
+from workshop import ORDER, ORDER_FIELDS, Record, Workshop
 
 from headrace import feed as feeds
 
@@ -164,7 +164,6 @@ def test_a_key_of_two_fields_and_an_enum_in_a_union_are_checked_too(spark: Any, 
     assert only_catch(frame(spark, PAIRS, [pair(0), {**pair(1), **planted}]), PAIRS, told).unexpected
 
 
-def only_catch(rows: Any, feed: feeds.Feed, told: str) -> Any:
 def test_the_limits_of_a_decimal_may_be_texts(spark: Any) -> None:
     paid = {"type": "bytes", "logicalType": "decimal", "precision": 12, "scale": 2}
     fields = [{"name": "id", "type": "string"}, {"name": "paid", "type": paid}]
@@ -176,6 +175,7 @@ def test_the_limits_of_a_decimal_may_be_texts(spark: Any) -> None:
     assert sorted(caught.keys) == ["100.01", "9.49"]
 
 
+def only_catch(rows: Any, feed: feeds.Feed, told: str) -> Any:
     """The outcome of the one check that fails; without it in the suite everything passes."""
     from headrace.stages.check import shown_key, suite
     from spark_jobs.check import validate
@@ -252,18 +252,6 @@ def test_an_expectation_that_cannot_be_tested_fails_alone_and_says_what_kind_of_
     }
 
 
-def order(key: str, revision: int, *, price: str = "9.99") -> Record:
-    from datetime import UTC, datetime
-    from decimal import Decimal
-
-    at = datetime(2026, 1, 1, tzinfo=UTC)
-    row = {"id": key, "revision": revision, "status": "placed", "price": Decimal(price), "email": None}
-    return Record({**row, "created_at": at})
-
-
-def test_the_branch_is_read_once_however_many_checks_there_are(workshop: Make) -> None:
-    from headrace.airflow import connections
-    from headrace.lake import spark_properties
 def test_a_uniqueness_that_cannot_be_told_fails_alone_and_the_others_are_still_counted(spark: Any) -> None:
     from headrace.outcome import Expectation
     from spark_jobs.check import validate
@@ -284,6 +272,18 @@ def test_a_uniqueness_that_cannot_be_told_fails_alone_and_the_others_are_still_c
     assert counted.success
 
 
+def order(key: str, revision: int, *, price: str = "9.99") -> Record:
+    from datetime import UTC, datetime
+    from decimal import Decimal
+
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    row = {"id": key, "revision": revision, "status": "placed", "price": Decimal(price), "email": None}
+    return Record({**row, "created_at": at})
+
+
+def test_the_branch_is_read_once_however_many_checks_there_are(workshop: Make) -> None:
+    from headrace.airflow import connections
+    from headrace.lake import spark_properties
     from headrace.stages import check
     from spark_jobs import check as job
 
@@ -313,3 +313,18 @@ def test_a_uniqueness_that_cannot_be_told_fails_alone_and_the_others_are_still_c
         assert reads(plan.suite) == once, "a failed check or a second question read the branch again"
     finally:
         tap.close()
+
+
+@pytest.mark.parametrize("merge", ["latest", "patch"])
+def test_an_expectation_about_the_tables_columns_is_about_those_that_readers_see(workshop: Make, merge: str) -> None:
+    seen = [field["name"] for field in ORDER_FIELDS]
+    checks = [
+        {"expect": "expect_table_columns_to_match_ordered_list", "arguments": {"column_list": seen}},
+        {"expect": "expect_table_column_count_to_equal", "arguments": {"value": len(seen) + 1}},
+    ]
+    shop = workshop({**ORDER, "merge": merge, "checks": checks})
+    shop.publish(order("a", 1))
+    shop.extract()
+    shop.transform("run")
+    (failed,) = [each for each in shop.checked("run") if not each.success]
+    assert (failed.expectation.name, failed.observed) == (checks[1]["expect"], len(seen))
