@@ -90,7 +90,8 @@ def visible(spark: SparkSession, given: InputPlan) -> DataFrame:
 
 
 def fitted(rows: DataFrame, plan: ComputePlan) -> DataFrame:
-    """The rows in the feed's own columns; a value that fits no column is Spark's error, not another value."""
+    """The rows in the feed's own columns: numbers lose what digits these have no room for, and what cannot be cast is
+    Spark's error."""
     missing = [name for name in plan.columns if name not in rows.columns]
     strange = [name for name in rows.columns if name not in plan.columns]
     if missing or strange:
