@@ -72,6 +72,8 @@ def check(spark: SparkSession, plan: CheckPlan) -> list[Outcome]:
     try:
         return validate(rows, plan.suite, key=plan.key)
     finally:
+        # Great Expectations catches whatever Spark raises. Where Spark itself has gone away that would be no answer
+        # about the rows, which somebody might approve; but then it cannot do this either, and raises once more.
         rows.unpersist()
 
 

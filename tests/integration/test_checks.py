@@ -11,6 +11,7 @@ from wiretap import Wiretap
 from workshop import ORDER, ORDER_FIELDS, Record, Workshop
 
 from headrace import feed as feeds
+from headrace.errors import SparkFailed
 
 Make = Callable[..., Workshop]
 Row = dict[str, Any]
@@ -328,3 +329,24 @@ def test_an_expectation_about_the_tables_columns_is_about_those_that_readers_see
     shop.transform("run")
     (failed,) = [each for each in shop.checked("run") if not each.success]
     assert (failed.expectation.name, failed.observed) == (checks[1]["expect"], len(seen))
+
+
+def test_where_spark_goes_away_among_the_checks_none_of_them_has_failed(
+    workshop: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from spark_jobs.one_pass import OnePass
+
+    shop = workshop(ORDER)
+    shop.publish(order("a", 1))
+    shop.extract()
+    shop.transform("run")
+    asked = OnePass.resolve_metric_bundle
+
+    def without_a_session(engine: Any, **given: Any) -> Any:
+        engine.dataframe.sparkSession.client.release_session()
+        return asked(engine, **given)
+
+    monkeypatch.setattr(OnePass, "resolve_metric_bundle", without_a_session)
+    with pytest.raises(SparkFailed, match=f"on checking {shop.feed.name}") as raised:
+        shop.checked("run")
+    assert raised.value.retry
