@@ -18,7 +18,7 @@ from headrace.dropped import dropped_of
 from headrace.errors import RebuildNeeded, RebuildRefused, SparkFailed
 from headrace.lake import heads_of
 from headrace.lease import Leases, turn
-from headrace.stages import carrying, compaction, verify
+from headrace.stages import carrying, compaction, upkeep, verify
 
 Make = Callable[..., Workshop]
 
@@ -212,6 +212,31 @@ def test_records_past_their_retention_go_once_they_are_merged(workshop: Make) ->
     shop.merge(row("e"))
     assert len(shop.clean()) == 5, "no row of clean is ever dropped"
     assert is_equal(shop)
+
+
+def test_what_it_did_stands_in_its_log_and_in_the_snapshots(
+    workshop: Make, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(carrying, "MANY", 1)
+    shop = workshop({**ORDER, "retention": {"archive": "10d"}})
+    shop.merge(row("a", at=int(time.time() * 1000) - 30 * 24 * HOUR_MS), row("b"))
+    for name in "cd":
+        shop.merge(row(name))
+    caplog.set_level("INFO", logger=upkeep.__name__)
+    archive, clean, *_ = kept(shop).tables
+    dropped, gathered = told(archive_table(shop))
+    assert dropped["dropped"] == archive.dropped == 1
+    assert gathered["manifests"] > archive.after.manifests
+    assert told(clean_table(shop))[0]["compacted"]["files"] == clean.compacted >= 2
+    assert {str(archive), str(clean)} <= set(caplog.messages)
+    assert "1 files past retention dropped" in str(archive)
+    assert f"manifests {archive.before.manifests} → {archive.after.manifests}" in str(archive)
+
+
+def told(table: Table) -> list[dict[str, Any]]:
+    """What the snapshots say that upkeep did, from the first on."""
+    summaries = (each.summary.additional_properties for each in table.metadata.snapshots if each.summary)
+    return [json.loads(each[carrying.PROPERTY]) for each in summaries if carrying.PROPERTY in each]
 
 
 def test_what_a_killed_run_of_spark_left_goes_when_it_is_old(workshop: Make) -> None:
