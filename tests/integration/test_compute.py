@@ -93,6 +93,8 @@ def test_only_what_is_other_than_before_is_published_and_what_is_gone_is_deleted
     assert bench.compute() == Computed(rows=2, changed=2, gone=0), "another job, other rows"
     bench.sums.run()
     assert bench.teams() == {"a": 14, "c": 8}
+    bench.write(SUM.replace('F.sum("points")', '(2 * F.sum("points") + F.lit(0.9))'))
+    assert bench.compute() == Computed(rows=2, changed=0, gone=0), "the column has no room for a fraction"
 
 
 def test_what_was_published_and_is_not_merged_yet_is_superseded_too(workshop: Make, tmp_path: Path) -> None:
