@@ -251,6 +251,32 @@ def test_what_has_expired_is_told_with_the_oldest_that_is_there(shop: Workshop) 
         headrace.read(shop.feed, as_of=when)
 
 
+def test_a_time_between_a_snapshot_that_a_tag_keeps_and_the_next_has_expired(shop: Workshop) -> None:
+    kept, gone, now = (published(shop, order(id_, 1)) for id_ in "abc")
+    times = {each.snapshot: each.at for each in headrace.read(shop.feed).history()}
+    table = shop.lake.find(layout.clean_table(shop.feed.name))
+    table.manage_snapshots().create_tag(kept, "month_end").commit()
+    spared = (kept, now)
+    old = [each.snapshot_id for each in table.metadata.snapshots if each.snapshot_id not in spared]
+    table.maintenance.expire_snapshots().by_ids(old).commit()
+    assert gone in old
+    with pytest.raises(ReadError, match=rf"has expired.*before and after: snapshot {kept}, .*; snapshot {now}, "):
+        headrace.read(shop.feed, as_of=times[gone])
+    assert ids(headrace.read(shop.feed, as_of=times[kept])) == ["a"]
+    assert ids(headrace.read(shop.feed, as_of=times[now])) == ["c"]
+
+
+def test_a_time_before_a_roll_back_is_told_from_what_was_published_then(shop: Workshop) -> None:
+    good, bad = (published(shop, order(id_, 1)) for id_ in "ab")
+    table = shop.lake.find(layout.clean_table(shop.feed.name))
+    table.manage_snapshots().rollback_to_snapshot(good).commit()
+    published(shop, order("c", 1))
+    first, again = (each.at for each in reversed(headrace.read(shop.feed).history()) if each.snapshot == good)
+    (meanwhile,) = (each.at for each in headrace.read(shop.feed).history() if each.snapshot == bad)
+    assert first < meanwhile < again
+    assert [ids(headrace.read(shop.feed, as_of=at)) for at in (first, meanwhile, again)] == [["a"], ["b"], ["a"]]
+
+
 def test_a_read_that_is_under_way_does_not_see_what_is_published_meanwhile(shop: Workshop) -> None:
     published(shop, order("a", 1))
     rows = headrace.read(shop.feed)
