@@ -27,9 +27,17 @@ def run(plan: str, *, remote: str | None, properties: Mapping[str, str]) -> str:
     planned = ComputePlan.model_validate_json(plan)
     try:
         with session(remote, properties=properties, small=planned.small) as spark:
+            if not remote:
+                _tell_of_no_lost_task(spark)
             return json.dumps(compute(spark, planned))
     except PySparkException as error:
         raise JobError(f"{Path(planned.file).name}: Spark gave up: {told(error)}") from None
+
+
+def _tell_of_no_lost_task(spark: SparkSession) -> None:
+    """A driver of its own writes to the task's log, and of a task that it lost the whole message: what it failed at."""
+    log4j = spark._jvm.org.apache.logging.log4j  # type: ignore[union-attr]
+    log4j.core.config.Configurator.setLevel("org.apache.spark.scheduler.TaskSetManager", log4j.Level.OFF)
 
 
 def told(error: PySparkException) -> str:
