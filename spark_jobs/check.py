@@ -24,7 +24,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, TimestampType
 
 from headrace import shown
-from headrace.clean import CHANGED, HIDDEN_ROW
+from headrace.clean import CHANGED, HIDDEN, HIDDEN_ROW, PATCH
 from headrace.outcome import Expectation, Outcome
 from headrace.stages.check import CheckPlan
 from spark_jobs.failure import translated
@@ -72,22 +72,28 @@ def check(spark: SparkSession, plan: CheckPlan) -> list[Outcome]:
     try:
         return validate(rows, plan.suite, key=plan.key)
     finally:
+        # Great Expectations catches whatever Spark raises. Where Spark itself has gone away that would be no answer
+        # about the rows, which somebody might approve; but then it cannot do this either, and raises once more.
         rows.unpersist()
 
 
 def changed_rows(spark: SparkSession, plan: CheckPlan) -> DataFrame:
-    """The visible rows that the run changed, told by their number; statistics leave out files that hold none."""
+    """The visible rows that the run changed, told by their number; statistics leave out files that hold none.
+
+    Without the platform's own columns: an expectation about the table's columns is about those that readers see.
+    """
     rows = spark.read.option("versionAsOf", plan.snapshot).table(plan.clean)
-    return rows.where(~F.col(HIDDEN_ROW) & (F.col(CHANGED) > plan.since))
+    changed = rows.where(~F.col(HIDDEN_ROW) & (F.col(CHANGED) > plan.since))
+    return changed.drop(*(column.name for column in HIDDEN), PATCH)
 
 
 def validate(rows: DataFrame, suite: list[Expectation], *, key: Sequence[str] = ()) -> list[Outcome]:
     """How each expectation came out; failed rows are told by their key, if one may be shown."""
     context = gx.get_context(mode="ephemeral", project_config=IN_MEMORY)
-    unique = {_columns(each) for each in suite if each.name in UNIQUE and "row_condition" not in each.arguments}
+    sound = [each for each in suite if _made(each)]
+    unique = {_columns(each) for each in sound if each.name in UNIQUE and "row_condition" not in each.arguments}
     engine = OnePass(spark=rows.sparkSession, persist=False, unique=sorted(unique))
     validator = Validator(engine, data_context=context, batches=[Batch(data=rows)])  # type: ignore[arg-type]
-    sound = [each for each in suite if _made(each)]
     results = zip(sound, _results(validator, sound, COUNTS), strict=True)
     outcomes = [outcome(result, each, of=engine.row_count) for each, result in results]
     outcomes += [Outcome(expectation=each, success=False, error=UNSOUND) for each in suite if each not in sound]

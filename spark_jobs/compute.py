@@ -15,6 +15,7 @@ from headrace.clean import HIDDEN_ROW
 from headrace.errors import JobError
 from headrace.fault import nearest
 from headrace.stages.compute import CHANGED, GONE, KEYS, ComputePlan, InputPlan
+from spark_jobs.failure import silence
 from spark_jobs.session import session
 
 Function = Callable[..., DataFrame]
@@ -22,12 +23,21 @@ Function = Callable[..., DataFrame]
 
 def run(plan: str, *, remote: str | None, properties: Mapping[str, str]) -> str:
     """The job's shell: a plan in, figures out, both as JSON; the rows lie in the plan's folder."""
+    silence()
     planned = ComputePlan.model_validate_json(plan)
     try:
         with session(remote, properties=properties, small=planned.small) as spark:
+            if not remote:
+                _tell_of_no_lost_task(spark)
             return json.dumps(compute(spark, planned))
     except PySparkException as error:
         raise JobError(f"{Path(planned.file).name}: Spark gave up: {told(error)}") from None
+
+
+def _tell_of_no_lost_task(spark: SparkSession) -> None:
+    """A driver of its own writes to the task's log, and of a task that it lost the whole message: what it failed at."""
+    log4j = spark._jvm.org.apache.logging.log4j  # type: ignore[union-attr]
+    log4j.core.config.Configurator.setLevel("org.apache.spark.scheduler.TaskSetManager", log4j.Level.OFF)
 
 
 def told(error: PySparkException) -> str:
@@ -88,7 +98,8 @@ def visible(spark: SparkSession, given: InputPlan) -> DataFrame:
 
 
 def fitted(rows: DataFrame, plan: ComputePlan) -> DataFrame:
-    """The rows in the feed's own columns; a value that fits no column is Spark's error, not another value."""
+    """The rows in the feed's own columns: numbers lose what digits these have no room for, and what cannot be cast is
+    Spark's error."""
     missing = [name for name in plan.columns if name not in rows.columns]
     strange = [name for name in rows.columns if name not in plan.columns]
     if missing or strange:

@@ -14,11 +14,16 @@ LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 """Where PySpark writes the messages of its errors of its own accord, even of those that are caught."""
 
 
+def silence() -> None:
+    """Have PySpark write none of them."""
+    for name in LOGGERS:
+        PySparkLogger.getLogger(name).disabled = True
+
+
 @contextmanager
 def translated(doing: str) -> Iterator[None]:
     """Raise what Spark raises without its message, and without the error itself, which a log would show too."""
-    for name in LOGGERS:
-        PySparkLogger.getLogger(name).disabled = True
+    silence()
     try:
         yield
     except PySparkException as error:

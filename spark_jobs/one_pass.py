@@ -14,6 +14,7 @@ from great_expectations.execution_engine.execution_engine import MetricComputati
 from great_expectations.execution_engine.sparkdf_execution_engine import SparkDFExecutionEngine
 from great_expectations.util import convert_to_json_serializable
 from great_expectations.validator.metric_configuration import MetricConfiguration, MetricConfigurationID
+from pyspark.errors import AnalysisException
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
@@ -36,7 +37,10 @@ class OnePass(SparkDFExecutionEngine):
     @cached_property
     def _counted(self) -> tuple[int, set[tuple[str, ...]]]:
         """The number of rows, and the columns in which nothing comes twice."""
-        count, *surplus = self.dataframe.agg(F.count("*"), *map(_surplus, self._unique)).collect()[0]
+        try:
+            count, *surplus = self.dataframe.agg(F.count("*"), *map(_surplus, self._unique)).collect()[0]
+        except AnalysisException:  # of one of them no hash can be made, as of a map: each is asked for by itself then
+            return self.dataframe.count(), set()
         return count, {names for names, more in zip(self._unique, surplus, strict=True) if more == 0}
 
     @property

@@ -2,13 +2,13 @@
 
 import os
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from headrace import advice, change, feed, position
 from headrace.change import Earlier
-from headrace.declaration import Check
+from headrace.declaration import Check, Input
 from headrace.expectations import Expectation, expectations, named_columns
 from headrace.fault import Fault, nearest
 from headrace.feed import Feed, Read
@@ -31,7 +31,8 @@ def lint(paths: Sequence[Path], *, warehouses: Collection[str] | None = None) ->
         for path in paths:
             faults += placed(path, undeclared(feed.read_file(path), warehouses))
     for folder in sorted({path.parent for path in paths}):
-        for path, fault in clashes(feed.files(folder)):
+        together = feed.files(folder)
+        for path, fault in (*clashes(together), *input_faults(together)):
             faults += placed(path, [fault]) if path in paths else []
     return faults
 
@@ -121,6 +122,33 @@ def clashes(paths: Iterable[Path]) -> Iterator[tuple[Path, Fault]]:
                 message = f'is "{each.topic}", which is also the topic of {others}.'
                 where = f"{each.attribute}.{each.source}"
                 yield path, Fault("", where, message, "Give each feed a topic of its own.", value=each.topic)
+
+
+def input_faults(paths: Iterable[Path]) -> Iterator[tuple[Path, Fault]]:
+    """What jobs say of the feeds that they read, of those whose files lie together."""
+    known = {path: feed.read_file(path).feed for path in paths}
+    feeds = {path.stem: found for path, found in known.items()}
+    for path, found in known.items():
+        if found and (job := found.declaration.job):
+            for name, declared in job.inputs.items():
+                for fault in _input_faults(name, declared, job_of=found.name, feeds=feeds):
+                    yield path, replace(fault, path=f"{found.attribute}.job.inputs.{name}{fault.path}")
+
+
+def _input_faults(name: str, declared: Input, *, job_of: str, feeds: Mapping[str, Feed | None]) -> Iterator[Fault]:
+    others = sorted(set(feeds) - {job_of})
+    if name == job_of:
+        message = "is the feed that the job makes: each of its runs would start the next one."
+        yield Fault("", "", message, nearest(name, others), value=name)
+    elif name not in feeds:
+        message = "is no feed of this folder, and the job waits until there is one."
+        yield Fault("", "", message, nearest(name, others), value=name, severity="warning")
+    elif read := feeds[name]:
+        fields = [field.name for field in read.fields]
+        for kept in declared.keep:
+            if kept not in fields:
+                message = f'names "{kept}", which is not a field of {name}.'
+                yield Fault("", ".keep", message, nearest(kept, fields), value=kept)
 
 
 def changes(read: Read, earlier: Earlier, *, refused: Sequence[Fault]) -> list[Fault]:

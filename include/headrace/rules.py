@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
 
 from headrace import layout
 from headrace.declaration import ROW_FORMS, Check, Declaration, Mask, Sharing
@@ -214,7 +215,7 @@ def checks(declared: Declaration, fields: Fields) -> Iterator[Fault]:
             for value in values or ():
                 if field and (reason := unfit(value, field)):
                     yield _fault(f"{path}.{form}", *reason, value=value)
-        if check.between and _backwards(*check.between):
+        if check.between and _backwards(*check.between, kind=field.kind if field else "unknown"):
             fix = "Write the smaller value first."
             yield _fault(f"{path}.between", "has its larger value first.", fix, value=list(check.between))
         for form, span in (("length", check.length), ("row_count", check.row_count)):
@@ -232,7 +233,12 @@ def checks(declared: Declaration, fields: Fields) -> Iterator[Fault]:
             yield _fault(f"{path}.matches", f"is not a regular expression: {broken}.", value=check.matches)
 
 
-def _backwards(low: object, high: object) -> bool:
+def _backwards(low: object, high: object, *, kind: Kind = "unknown") -> bool:
+    if kind == "decimal":  # may be given as texts, which would be compared letter by letter
+        try:
+            return Decimal(str(low)) > Decimal(str(high))
+        except InvalidOperation:  # the field cannot hold one of them, which is told already
+            return False
     number = (int, float)
     if (isinstance(low, number) and isinstance(high, number)) or (isinstance(low, str) and isinstance(high, str)):
         return low > high  # type: ignore[operator]

@@ -8,9 +8,10 @@ from urllib.parse import urlsplit
 
 import pytest
 from wiretap import Wiretap
-from workshop import ORDER, Record, Workshop
+from workshop import ORDER, ORDER_FIELDS, Record, Workshop
 
 from headrace import feed as feeds
+from headrace.errors import SparkFailed
 
 Make = Callable[..., Workshop]
 Row = dict[str, Any]
@@ -164,6 +165,17 @@ def test_a_key_of_two_fields_and_an_enum_in_a_union_are_checked_too(spark: Any, 
     assert only_catch(frame(spark, PAIRS, [pair(0), {**pair(1), **planted}]), PAIRS, told).unexpected
 
 
+def test_the_limits_of_a_decimal_may_be_texts(spark: Any) -> None:
+    paid = {"type": "bytes", "logicalType": "decimal", "precision": 12, "scale": 2}
+    fields = [{"name": "id", "type": "string"}, {"name": "paid", "type": paid}]
+    checks = [{"column": "paid", "between": ["9.50", "100.00"]}]
+    schema = {"type": "record", "name": "Row", "feed": {"key": ["id"], "checks": checks}, "fields": fields}
+    feed = feeds.parse("rows.avsc", json.dumps(schema))
+    rows = [{"id": value, "paid": value} for value in ("9.49", "9.50", "80.00", "100.00", "100.01")]
+    caught = only_catch(frame(spark, feed, rows), feed, "paid: 9.50 to 100.00")
+    assert sorted(caught.keys) == ["100.01", "9.49"]
+
+
 def only_catch(rows: Any, feed: feeds.Feed, told: str) -> Any:
     """The outcome of the one check that fails; without it in the suite everything passes."""
     from headrace.stages.check import shown_key, suite
@@ -241,6 +253,26 @@ def test_an_expectation_that_cannot_be_tested_fails_alone_and_says_what_kind_of_
     }
 
 
+def test_a_uniqueness_that_cannot_be_told_fails_alone_and_the_others_are_still_counted(spark: Any) -> None:
+    from headrace.outcome import Expectation
+    from spark_jobs.check import validate
+
+    unique = "expect_column_values_to_be_unique"
+    rows = spark.sql("select id, map('k', 1) as tags from values ('a'), ('a'), ('b') as rows(id)")
+    suite = [
+        Expectation(name=unique, arguments={"column": "tags"}),
+        Expectation(name=unique, arguments={"column": "nowhere"}),
+        Expectation(name=unique, arguments={}),
+        Expectation(name=unique, arguments={"column": "id"}),
+        Expectation(name="expect_table_row_count_to_equal", arguments={"value": 3}),
+    ]
+    outcomes = {str(each.expectation.arguments): each for each in validate(rows, suite, key=["id"])}
+    *untold, doubled, counted = (outcomes[str(each.arguments)] for each in suite)
+    assert all(each.error and not each.success for each in untold)
+    assert (doubled.unexpected, doubled.keys, doubled.error) == (2, ("a",), None)
+    assert counted.success
+
+
 def order(key: str, revision: int, *, price: str = "9.99") -> Record:
     from datetime import UTC, datetime
     from decimal import Decimal
@@ -282,3 +314,39 @@ def test_the_branch_is_read_once_however_many_checks_there_are(workshop: Make) -
         assert reads(plan.suite) == once, "a failed check or a second question read the branch again"
     finally:
         tap.close()
+
+
+@pytest.mark.parametrize("merge", ["latest", "patch"])
+def test_an_expectation_about_the_tables_columns_is_about_those_that_readers_see(workshop: Make, merge: str) -> None:
+    seen = [field["name"] for field in ORDER_FIELDS]
+    checks = [
+        {"expect": "expect_table_columns_to_match_ordered_list", "arguments": {"column_list": seen}},
+        {"expect": "expect_table_column_count_to_equal", "arguments": {"value": len(seen) + 1}},
+    ]
+    shop = workshop({**ORDER, "merge": merge, "checks": checks})
+    shop.publish(order("a", 1))
+    shop.extract()
+    shop.transform("run")
+    (failed,) = [each for each in shop.checked("run") if not each.success]
+    assert (failed.expectation.name, failed.observed) == (checks[1]["expect"], len(seen))
+
+
+def test_where_spark_goes_away_among_the_checks_none_of_them_has_failed(
+    workshop: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from spark_jobs.one_pass import OnePass
+
+    shop = workshop(ORDER)
+    shop.publish(order("a", 1))
+    shop.extract()
+    shop.transform("run")
+    asked = OnePass.resolve_metric_bundle
+
+    def without_a_session(engine: Any, **given: Any) -> Any:
+        engine.dataframe.sparkSession.client.release_session()
+        return asked(engine, **given)
+
+    monkeypatch.setattr(OnePass, "resolve_metric_bundle", without_a_session)
+    with pytest.raises(SparkFailed, match=f"on checking {shop.feed.name}") as raised:
+        shop.checked("run")
+    assert raised.value.retry

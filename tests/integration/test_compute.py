@@ -1,15 +1,18 @@
 """A team's own job: its rows become a feed's records, only differences are published, and nothing is done twice."""
 
+import logging
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.logger import PySparkLogger
 from workshop import Record, Workshop
 
 from headrace.errors import JobError
 from headrace.stages.compute import Computed
+from spark_jobs.failure import LOGGERS
 
 Make = Callable[..., Workshop]
 
@@ -91,6 +94,8 @@ def test_only_what_is_other_than_before_is_published_and_what_is_gone_is_deleted
     assert bench.compute() == Computed(rows=2, changed=2, gone=0), "another job, other rows"
     bench.sums.run()
     assert bench.teams() == {"a": 14, "c": 8}
+    bench.write(SUM.replace('F.sum("points")', '(2 * F.sum("points") + F.lit(0.9))'))
+    assert bench.compute() == Computed(rows=2, changed=0, gone=0), "the column has no room for a fraction"
 
 
 def test_what_was_published_and_is_not_merged_yet_is_superseded_too(workshop: Make, tmp_path: Path) -> None:
@@ -177,13 +182,22 @@ FAULTS = {
 }  # fmt: skip
 
 
-def test_a_job_that_does_not_fit_its_feed_is_told_what_to_mend(workshop: Make, tmp_path: Path) -> None:
+def test_a_job_that_does_not_fit_its_feed_is_told_what_to_mend(
+    workshop: Make,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     bench = Bench(workshop, tmp_path)
     bench.score(a1=1, a2=2)
+    for name in LOGGERS:  # as in a task's process, where no other job has run
+        monkeypatch.setattr(PySparkLogger.getLogger(name), "disabled", False)
+        monkeypatch.setattr(PySparkLogger.getLogger(name), "handlers", [logging.StreamHandler()])
     for job, told in FAULTS.items():
         bench.write(job)
         with pytest.raises(JobError, match=told):
             bench.compute()
+    assert "CAST_INVALID_INPUT" not in "".join(capfd.readouterr()), "PySpark's own line quotes the value"
     (tmp_path / "sums.py").unlink()
     with pytest.raises(JobError, match=r"sums\.py is not in the folder of jobs"):
         bench.compute()

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 import uuid
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
@@ -145,6 +146,54 @@ def conditions(_kept: dict[str, Any], workshop: Make, spark: Any) -> tuple[Works
     return _kept["shop"], spark
 
 
+@pytest.mark.parametrize("strict", ["true", "false"])
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
+@pytest.mark.parametrize(
+    ("where", "left"),
+    [
+        ("local = '2026-01-31T08:00'", ["a"]),
+        ("local > '2026-01-31T08:00'", ["b"]),
+        ([("local", "in", ["2026-01-31T08:00", "2026-01-31T08:00:00.5"])], ["a", "b"]),
+        ([("local", "not in", ["2026-01-31T08:00", "2026-01-31T03:00"])], ["b"]),
+        ("share = 0.1", ["a"]),
+        ("share <= 0.1", ["a"]),
+        ("share in (0.1, 0.7)", ["a", "b"]),
+        ([("share", "<", 1e300)], ["a", "b"]),
+    ],
+)
+def test_local_times_and_floats_mean_the_same_in_spark_wherever_it_is_asked(
+    uneven: tuple[Workshop, Any], monkeypatch: pytest.MonkeyPatch, where: Any, left: list[str], zone: str, strict: str
+) -> None:
+    shop, spark = uneven
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    try:
+        spark.conf.set("spark.sql.ansi.enabled", strict)
+        rows = headrace.read(shop.feed, where=where)
+        assert ids(rows) == left
+        assert sorted(row["id"] for row in rows.spark(spark).collect()) == left
+    finally:
+        spark.conf.unset("spark.sql.ansi.enabled")
+        monkeypatch.undo()
+        time.tzset()
+
+
+@pytest.fixture
+def uneven(_kept: dict[str, Any], workshop: Make, spark: Any) -> tuple[Workshop, Any]:
+    """One table of what Spark and Python do not hold alike."""
+    if "uneven" not in _kept:
+        fields = [
+            {"name": "id", "type": "string"},
+            {"name": "local", "type": {"type": "long", "logicalType": "local-timestamp-micros"}},
+            {"name": "share", "type": "float"},
+        ]
+        _kept["uneven"] = made = workshop({"key": ["id"]}, fields=fields)
+        at = datetime(2026, 1, 31, 8)  # noqa: DTZ001
+        later = at + timedelta(milliseconds=500)
+        published(made, {"id": "a", "local": at, "share": 0.1}, {"id": "b", "local": later, "share": 0.7})
+    return _kept["uneven"], spark
+
+
 def test_a_predicate_on_the_partition_field_leaves_the_other_files_unread(shop: Workshop, spark: Any) -> None:
     published(shop, *(order(f"k{day}", day) for day in range(1, 11)))
     everything = headrace.read(shop.feed)
@@ -200,6 +249,32 @@ def test_what_has_expired_is_told_with_the_oldest_that_is_there(shop: Workshop) 
         headrace.read(shop.feed, snapshot=gone)
     with pytest.raises(ReadError, match=rf"has expired, or nothing was published.*snapshot {oldest}"):
         headrace.read(shop.feed, as_of=when)
+
+
+def test_a_time_between_a_snapshot_that_a_tag_keeps_and_the_next_has_expired(shop: Workshop) -> None:
+    kept, gone, now = (published(shop, order(id_, 1)) for id_ in "abc")
+    times = {each.snapshot: each.at for each in headrace.read(shop.feed).history()}
+    table = shop.lake.find(layout.clean_table(shop.feed.name))
+    table.manage_snapshots().create_tag(kept, "month_end").commit()
+    spared = (kept, now)
+    old = [each.snapshot_id for each in table.metadata.snapshots if each.snapshot_id not in spared]
+    table.maintenance.expire_snapshots().by_ids(old).commit()
+    assert gone in old
+    with pytest.raises(ReadError, match=rf"has expired.*before and after: snapshot {kept}, .*; snapshot {now}, "):
+        headrace.read(shop.feed, as_of=times[gone])
+    assert ids(headrace.read(shop.feed, as_of=times[kept])) == ["a"]
+    assert ids(headrace.read(shop.feed, as_of=times[now])) == ["c"]
+
+
+def test_a_time_before_a_roll_back_is_told_from_what_was_published_then(shop: Workshop) -> None:
+    good, bad = (published(shop, order(id_, 1)) for id_ in "ab")
+    table = shop.lake.find(layout.clean_table(shop.feed.name))
+    table.manage_snapshots().rollback_to_snapshot(good).commit()
+    published(shop, order("c", 1))
+    first, again = (each.at for each in reversed(headrace.read(shop.feed).history()) if each.snapshot == good)
+    (meanwhile,) = (each.at for each in headrace.read(shop.feed).history() if each.snapshot == bad)
+    assert first < meanwhile < again
+    assert [ids(headrace.read(shop.feed, as_of=at)) for at in (first, meanwhile, again)] == [["a"], ["b"], ["a"]]
 
 
 def test_a_read_that_is_under_way_does_not_see_what_is_published_meanwhile(shop: Workshop) -> None:

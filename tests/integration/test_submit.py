@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +12,7 @@ from merging_examples import Example, examples
 from spark_cluster import Cluster, cluster, surroundings
 from workshop import Record, Workshop
 
-from headrace.errors import QuarantineFull, SettingsError, SparkFailed
+from headrace.errors import JobError, QuarantineFull, SettingsError, SparkFailed
 
 Make = Callable[..., Workshop]
 
@@ -88,6 +90,45 @@ def test_json_is_validated_by_the_clusters_own_workers(workshop: Make, submittin
     shop.merge(Record({"id": "a", "n": 1}), Record({"id": "b", "n": -1}))
     assert shop.clean() == [{"id": "a", "n": 1}]
     assert shop.quarantine() == {(0, 1): "invalid"}
+
+
+STATES = """
+from pyspark.sql import functions as F
+
+def {output}({input}):
+    return {input}.groupBy("state").agg({counted}.alias("rows"))
+"""
+
+
+def test_a_job_of_a_teams_own_computes_there_and_quotes_no_value(
+    workshop: Make, submitting: Cluster, tmp_path: Path, caplog: pytest.LogCaptureFixture, capfd: Any
+) -> None:
+    from headrace.airflow.spark import Spark
+    from headrace.stages import compute
+
+    source = workshop({"key": ["id"]}, fields=FIELDS)
+    source.merge(row("ada", 1, "here"), row("bob", 1, "here"), row("eve", 1, "gone"))
+    job = {"file": "states.py", "inputs": {source.feed.name: {}}}
+    fields = [{"name": "state", "type": "string"}, {"name": "rows", "type": "long"}]
+    asked = {"key": ["state"], "job": job, "spark": declared(submitting)["spark"]}
+    shop = workshop(asked, fields=fields)
+
+    def computed(counted: str) -> Any:
+        names = {"input": source.feed.name, "output": shop.feed.name}
+        (tmp_path / "states.py").write_text(STATES.format(**names, counted=counted))
+        run = partial(Spark.of(shop.feed, shop.lake).run, "compute")
+        return compute.compute(
+            shop.feed, lake=shop.lake, kafka=shop.kafka, jobs=tmp_path, schema_id=shop.schema_id, run=run
+        )
+
+    with pytest.raises(JobError, match=r"Spark gave up: \w+ CAST_INVALID_INPUT$"):
+        computed('F.first("id")')
+    written = caplog.text + "".join(capfd.readouterr())
+    assert "Spark-Submit cmd" in written
+    assert "The value '" not in written
+    assert computed('F.count("*")') == compute.Computed(rows=2, changed=2, gone=0)
+    shop.redeclared(spark={}).run()
+    assert shop.clean() == [{"state": "gone", "rows": 1}, {"state": "here", "rows": 2}]
 
 
 def test_an_error_of_the_job_is_raised_as_it_was_there(workshop: Make, submitting: Cluster) -> None:

@@ -1,7 +1,7 @@
 """The tasks of a run take turns on the clean table; one that comes too late to publish merges and checks again."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -127,10 +127,7 @@ def test_a_late_approval_holds_for_what_was_approved_and_for_nothing_else(shop: 
         offered = dict(instance.told[STOPPED])
     assert len(offered["expectations"]) == 1
     assert "price" in offered["told"][0]
-    approval = {
-        "by": "on-call", "why": "agreed", "at": "2026-03-01T12:00:00+00:00",
-        "snapshot": offered["snapshot"], "expectations": offered["expectations"],
-    }  # fmt: skip
+    approval = agreed(offered)
     assert str(Approval(**approval)) == "approved by on-call at 2026-03-01T12:00:00+00:00: agreed"
 
     def approved() -> None:
@@ -143,6 +140,8 @@ def test_a_late_approval_holds_for_what_was_approved_and_for_nothing_else(shop: 
     with pytest.raises(AirflowFailException, match="id"):
         approved()
     assert "b" not in shop.rows()
+    found = results.latest(shop.work.feed.name, lake=shop.work.lake, count=5)
+    assert [each.approval for each in found] == [None, None], "nothing was published by it"
     shop.arrive(("C", 0))
     shop.work.run()
     shop.arrive(("d", 700))
@@ -152,6 +151,49 @@ def test_a_late_approval_holds_for_what_was_approved_and_for_nothing_else(shop: 
     assert kept is not None
     assert kept.approval is not None
     assert (kept.approval.by, kept.approval.why) == ("on-call", "agreed")
+
+
+def agreed(offered: Mapping[str, Any]) -> dict[str, Any]:
+    """An approval of what is offered."""
+    return {
+        "by": "on-call", "why": "agreed", "at": "2026-03-01T12:00:00+00:00",
+        "snapshot": offered["snapshot"], "expectations": offered["expectations"],
+    }  # fmt: skip
+
+
+def test_an_approval_is_noted_once_the_rows_are_published_if_need_be_by_the_next_try(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from airflow.sdk.exceptions import AirflowFailException
+
+    from headrace import results
+    from headrace.airflow import tasks
+    from headrace.airflow.approval import STOPPED
+
+    shop.arrive(("a", 500))
+    with shop.run("stopped") as instance:
+        tasks.transform(shop.path, "stopped")
+        with pytest.raises(AirflowFailException):
+            tasks.check(shop.path, "stopped")
+        offered = dict(instance.told[STOPPED])
+
+    def approved() -> None:
+        with shop.run("stopped") as instance:
+            instance.told[STOPPED] = offered
+            tasks.publish(shop.path, "stopped", None, agreed(offered))
+
+    def dies(*given: Any, **more: Any) -> None:
+        assert shop.rows() == {"a": 500}, "it would be noted before anybody sees the rows"
+        raise ConnectionError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(results, "approve", dies)
+        with pytest.raises(ConnectionError):
+            approved()
+    approved()
+    kept = results.of_run(shop.work.feed.name, "stopped", lake=shop.work.lake)
+    assert kept is not None
+    assert kept.approval is not None
 
 
 def test_an_approval_of_an_earlier_try_is_none(shop: Shop) -> None:

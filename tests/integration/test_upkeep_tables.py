@@ -15,10 +15,10 @@ from workshop import ORDER, Record, Workshop
 
 from headrace import layout
 from headrace.dropped import dropped_of
-from headrace.errors import SparkFailed
+from headrace.errors import RebuildNeeded, RebuildRefused, SparkFailed
 from headrace.lake import heads_of
 from headrace.lease import Leases, turn
-from headrace.stages import carrying, compaction, verify
+from headrace.stages import carrying, compaction, upkeep, verify
 
 Make = Callable[..., Workshop]
 
@@ -78,6 +78,31 @@ def test_compact_expire_to_one_snapshot_roll_back_and_run(workshop: Make) -> Non
     shop.run()
     assert [each["id"] for each in shop.clean()] == ["a1", "a2", "b1", "b2", "c"]
     assert is_equal(shop)
+
+
+@pytest.mark.parametrize(
+    ("declared", "other", "refused"),
+    [
+        (ORDER, {"merge": "first"}, RebuildNeeded),
+        ({**ORDER, "merge": "patch"}, {"order": ["created_at"]}, RebuildRefused),
+    ],
+    ids=["merge", "order"],
+)
+def test_rows_are_not_merged_by_other_rules_when_every_run_that_made_them_has_expired(
+    workshop: Make, declared: dict[str, Any], other: dict[str, Any], refused: type[Exception]
+) -> None:
+    shop = workshop(declared)
+    for name in "ab":
+        shop.merge(row(name))
+    kept(shop, days=30)
+    assert len(clean_table(shop).metadata.snapshots) == 1
+    changed = shop.redeclared(**other)
+    changed.publish(row("c"))
+    changed.extract()
+    with pytest.raises(refused, match=f"its {next(iter(other))} changed"):
+        changed.transform("stops")
+    shop.again()
+    assert [each["id"] for each in shop.clean()] == ["a", "b", "c"]
 
 
 def test_a_warehouse_does_not_take_compacted_rows_for_changed_and_may_lag_for_a_while(workshop: Make) -> None:
@@ -187,6 +212,31 @@ def test_records_past_their_retention_go_once_they_are_merged(workshop: Make) ->
     shop.merge(row("e"))
     assert len(shop.clean()) == 5, "no row of clean is ever dropped"
     assert is_equal(shop)
+
+
+def test_what_it_did_stands_in_its_log_and_in_the_snapshots(
+    workshop: Make, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(carrying, "MANY", 1)
+    shop = workshop({**ORDER, "retention": {"archive": "10d"}})
+    shop.merge(row("a", at=int(time.time() * 1000) - 30 * 24 * HOUR_MS), row("b"))
+    for name in "cd":
+        shop.merge(row(name))
+    caplog.set_level("INFO", logger=upkeep.__name__)
+    archive, clean, *_ = kept(shop).tables
+    dropped, gathered = told(archive_table(shop))
+    assert dropped["dropped"] == archive.dropped == 1
+    assert gathered["manifests"] > archive.after.manifests
+    assert told(clean_table(shop))[0]["compacted"]["files"] == clean.compacted >= 2
+    assert {str(archive), str(clean)} <= set(caplog.messages)
+    assert "1 files past retention dropped" in str(archive)
+    assert f"manifests {archive.before.manifests} → {archive.after.manifests}" in str(archive)
+
+
+def told(table: Table) -> list[dict[str, Any]]:
+    """What the snapshots say that upkeep did, from the first on."""
+    summaries = (each.summary.additional_properties for each in table.metadata.snapshots if each.summary)
+    return [json.loads(each[carrying.PROPERTY]) for each in summaries if carrying.PROPERTY in each]
 
 
 def test_what_a_killed_run_of_spark_left_goes_when_it_is_old(workshop: Make) -> None:

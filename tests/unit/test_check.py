@@ -1,6 +1,7 @@
 """Check: the suite that a feed implies, and what a failure says."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,7 +9,9 @@ import pytest
 from headrace import feed
 from headrace.errors import CheckError
 from headrace.outcome import Expectation, Outcome
-from headrace.stages.check import judge, shown_key, suite
+from headrace.stages.check import ADVICE, judge, shown_key, suite
+
+PAGE = (Path(__file__).parents[2] / "docs" / "checks.md").read_text(encoding="utf-8")
 
 
 def expectations(declaration: dict[str, Any]) -> set[tuple[str, str]]:
@@ -123,3 +126,7 @@ def test_a_failed_check_says_which_where_the_rows_wait_and_what_to_do() -> None:
 def test_a_check_that_only_warns_does_not_stop_the_run() -> None:
     warned = judge([outcome(success=False, severity="warn")], feed="orders", branch="run_1")
     assert len(warned) == 1
+
+
+def test_the_page_shows_what_a_failure_advises() -> None:
+    assert ADVICE in " ".join(PAGE.split())

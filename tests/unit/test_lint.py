@@ -43,6 +43,7 @@ REVISION = {"name": "revision", "type": "long"}
 DRAINS = {"drains": {"topic": "old_orders"}}
 DURATION = {"type": "fixed", "name": "Lasts", "size": 12, "logicalType": "duration"}
 PRICE = {"name": "price", "type": "long"}
+DECIMAL = {"name": "paid", "type": {"type": "bytes", "logicalType": "decimal", "precision": 12, "scale": 2}}
 AT = {"name": "created_at", "type": {"type": "long", "logicalType": "timestamp-millis"}}
 GOOD = {"owner": "shop", "key": ["order_id"], "order": ["revision"]}
 
@@ -108,6 +109,9 @@ def test_the_examples_are_clean_even_to_the_strict() -> None:
         (avro({**PRICE, "defualt": 0}), ['warning fields.2 the field "price" has "defualt"']),
         (avro({"name": "price", "type": "lnog"}), ["error fields.2.type"]),
         (avro({"name": "price", "type": "long", "default": "a"}), ["error fields.2.default"]),
+        (avro(DECIMAL, checks=[{"column": "paid", "between": ["9.50", "100.00"]}]), []),
+        (avro(DECIMAL, checks=[{"column": "paid", "between": [10, "9.5"]}]), ["error feed.checks.0.between has its"]),
+        (avro(DECIMAL, checks=[{"column": "paid", "between": ["9,5", 1]}]), ['error feed.checks.0.between has "9,5"']),
         (avro(PRICE, checks=[{"expect": "expect_colum_to_exist"}]), ['error feed.checks.0.expect is "expect_colum']),
         (avro(PRICE, checks=[{"expect": "expect_column_to_exist", "column": "price"}]), []),
         (avro(owner=5), ["error feed.owner is 5"]),
@@ -338,6 +342,26 @@ def test_files_that_get_in_each_others_way_are_told_both(folder: Path) -> None:
     assert [each.line for each in lint.lint([folder / "sales.avsc"])] == [
         position.lines(avro(topic={"name": ""}))["feed.topic.name"]
     ]
+
+
+@pytest.mark.parametrize(
+    ("inputs", "expected"),
+    [
+        ({"orders": {"keep": ["email"]}}, []),
+        ({"ordres": {}}, ['warning  feed.job.inputs.ordres is no feed of this folder.* Did you mean "orders"']),
+        ({"orders": {"keep": ["mail"]}}, ['error    feed.job.inputs.orders.keep names "mail", .* of orders.*"email"']),
+        ({"sums": {}, "orders": {}}, ["error    feed.job.inputs.sums is the feed that the job makes"]),
+        ({"broken": {"keep": ["mail"]}}, []),
+    ],
+)
+def test_what_a_job_reads_is_looked_for_among_its_neighbours(folder: Path, inputs: Any, expected: list[str]) -> None:
+    (folder / "orders.avsc").write_text(avro({"name": "email", "type": "string", "pii": "email"}))
+    (folder / "broken.avsc").write_text("{")
+    (folder / "sums.avsc").write_text(avro(name="Sum", order=[], job={"file": "sums.py", "inputs": inputs}))
+    *found, _ = run("schemas/sums.avsc")[1].splitlines()
+    found = [each for each in found if ".job." in each]
+    assert len(found) == len(expected), found
+    assert all(re.search(each, said) for each, said in zip(expected, found, strict=True)), found
 
 
 def test_one_file_is_checked_beside_its_neighbours_and_only_itself_told(folder: Path) -> None:

@@ -16,6 +16,7 @@ from pyiceberg.types import (
     DateType,
     DecimalType,
     DoubleType,
+    FloatType,
     IcebergType,
     LongType,
     NestedField,
@@ -62,6 +63,8 @@ def asked(where: predicate.Where) -> Any:
         (1.1, DecimalType(12, 2), Decimal("1.10")),
         (Decimal("2.0"), LongType(), 2),
         ("7", DoubleType(), 7.0),
+        (0.1, FloatType(), 0.10000000149011612),
+        (1e300, FloatType(), 1e300),
         (True, BooleanType(), True),
     ],
 )

@@ -184,9 +184,6 @@ def _publish(feed: Feed, *, lake: "Lake", run: str, checked: str | None, approva
     for tries_left in reversed(range(AGAIN)):
         if checked is None:
             return None
-        if approval:
-            at = datetime.fromisoformat(approval.at)
-            results.approve(feed.name, run, lake=lake, by=approval.by, why=approval.why, at=at)
         try:
             done = publish.publish(feed, lake=lake, run=run, checked=int(checked))
         except BranchMoved as error:
@@ -196,6 +193,9 @@ def _publish(feed: Feed, *, lake: "Lake", run: str, checked: str | None, approva
             _transform(feed, lake=lake, run=run)
             checked = _check(feed, lake=lake, run=run, approved=approval.expectations if approval else ())
             continue
+        if approval:  # by the next try, should this one die here
+            at = datetime.fromisoformat(approval.at)
+            results.approve(feed.name, run, lake=lake, by=approval.by, why=approval.why, at=at)
         told = "published" if done else "was published by an earlier try"
         log.info("feed %s: snapshot %s %s%s", feed.name, checked, told, f", {approval}" if approval else "")
         return checked

@@ -1,5 +1,6 @@
 """Literals: a value that a reader compares a column with, as a value of the column's own type."""
 
+import struct
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, time
 from decimal import Decimal, InvalidOperation
@@ -76,6 +77,15 @@ def _float(value: Any, type_: IcebergType) -> float:
     return float(value)
 
 
+def _single(value: Any, type_: IcebergType) -> float:
+    """As near as a column of single width comes to it: file statistics, and Spark, compare it as a double."""
+    number = _float(value, type_)
+    try:
+        return float(struct.unpack("<f", struct.pack("<f", number))[0])
+    except OverflowError:  # beyond all that such a column has
+        return number
+
+
 def _day(value: Any, type_: IcebergType) -> date:
     if isinstance(value, datetime):
         raise TypeError
@@ -113,7 +123,7 @@ READ: Mapping[type[IcebergType], tuple[Callable[[Any, IcebergType], Any] | None,
     BooleanType: (_exactly(bool), "true or false"),
     IntegerType: (_whole, "a whole number"),
     LongType: (_whole, "a whole number"),
-    FloatType: (_float, "a number"),
+    FloatType: (_single, "a number"),
     DoubleType: (_float, "a number"),
     DecimalType: (_decimal, "a number with as many digits after the point as it has itself, or fewer"),
     StringType: (_exactly(str), "a text in single quotes"),

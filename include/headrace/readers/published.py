@@ -9,6 +9,7 @@ from pyiceberg.table import Table
 
 from headrace.clean import ACCOUNTS
 from headrace.errors import ReadError
+from headrace.lake import ancestors
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ def chosen(table: Table, feed: str, *, as_of: datetime | str | None, snapshot: i
         raise ReadError(f"clean.{feed}: as_of and snapshot were both given; give one of them.")
     if snapshot is not None:
         return _of_snapshot(table, feed, snapshot=snapshot, known=known)
-    return known[0] if as_of is None else _of_time(feed, moment(as_of), known=known)
+    return known[0] if as_of is None else _of_time(table, feed, at=moment(as_of), known=known)
 
 
 def _of_snapshot(table: Table, feed: str, *, snapshot: int, known: list[Published]) -> Published:
@@ -60,13 +61,34 @@ def _of_snapshot(table: Table, feed: str, *, snapshot: int, known: list[Publishe
     raise ReadError(f"clean.{feed}: snapshot {snapshot} {why}. The oldest that can be read: {known[-1]}.")
 
 
-def _of_time(feed: str, at: datetime, *, known: list[Published]) -> Published:
-    if found := next((each for each in known if each.at <= at), None):
-        return found
+def _of_time(table: Table, feed: str, *, at: datetime, known: list[Published]) -> Published:
+    later: Published | None = None
+    for each in known:
+        if each.at > at:
+            later = each
+        elif later is None or each.at == at or _follows(table, later, each):
+            return each
+        else:
+            raise ReadError(
+                f"clean.{feed}: what readers saw at {shown(at)} has expired. What can be read of before and after: "
+                f"{each}; {later}."
+            )
     raise ReadError(
         f"clean.{feed}: what readers saw at {shown(at)} has expired, or nothing was published by then. "
         f"The oldest that can be read: {known[-1]}."
     )
+
+
+def _follows(table: Table, later: Published, earlier: Published) -> bool:
+    """Whether nothing is missing between the two: a tag or a branch keeps a snapshot longer than those after it."""
+    if any(each.snapshot_id == earlier.snapshot for each in ancestors(table, later.snapshot)):
+        return True
+    return _number(table, later) < _number(table, earlier)  # main was rolled back
+
+
+def _number(table: Table, published: Published) -> int:
+    snapshot = table.snapshot_by_id(published.snapshot)
+    return (snapshot.sequence_number if snapshot else None) or 0
 
 
 def moment(as_of: datetime | date | str) -> datetime:

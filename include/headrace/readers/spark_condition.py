@@ -1,6 +1,7 @@
 """A predicate as a condition on a Spark DataFrame, made of the frame's own columns: nothing here imports pyspark."""
 
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Any
 
 from pyiceberg.expressions import (
@@ -25,6 +26,7 @@ from pyiceberg.expressions import (
 )
 from pyiceberg.expressions.visitors import BooleanExpressionVisitor, visit
 from pyiceberg.schema import Schema
+from pyiceberg.types import TimestampType
 
 from headrace.readers import literal
 from headrace.readers.predicate import name_of, type_of
@@ -47,6 +49,13 @@ COMPARISONS: Mapping[type, Callable[[Any, Any], Any]] = {
     In: lambda column, values: column.isin(values),
     NotIn: lambda column, values: ~column.isin(values),
 }
+
+
+def _local(value: datetime) -> str:
+    """As Spark writes a time without a zone, which it reads as such: of a datetime it makes a moment, by the zone of
+    this machine. To the letter, for where it is not strict it compares a list of texts with the column's own text."""
+    text = value.isoformat(sep=" ")
+    return text.rstrip("0") if value.microsecond else text
 
 
 def condition(expression: BooleanExpression, frame: Any, *, schema: Schema) -> Any:
@@ -93,4 +102,6 @@ class _Condition(BooleanExpressionVisitor[Any]):
         raise AssertionError("refused when its columns were told")
 
     def _value(self, found: Any, name: str) -> Any:
-        return literal.of_type(literal.value_of(found), type_of(name, self.schema), column=name)
+        type_ = type_of(name, self.schema)
+        value = literal.of_type(literal.value_of(found), type_, column=name)
+        return _local(value) if isinstance(type_, TimestampType) else value

@@ -1,7 +1,8 @@
 """Carrying the heads on: an empty commit that tells how far a table has come, or gathers its small manifests.
 
 Iceberg's own procedures leave snapshots without heads; then they are found in an older one, until that expires. So
-whoever lets one write carries them on before anything does.
+whoever lets one write carries them on before anything does, and with them the rules by which a clean table's rows were
+made: a run that went on by other ones would not be refused any more.
 """
 
 import json
@@ -12,8 +13,8 @@ from pyiceberg.manifest import ManifestFile
 from pyiceberg.table import Table
 from pyiceberg.table.update.snapshot import UpdateSnapshot
 
-from headrace import heads
-from headrace.lake import heads_of, keep_time
+from headrace import clean, heads
+from headrace.lake import heads_of, keep_time, noted
 
 PROPERTY = "headrace.upkeep"
 """The key in a snapshot summary: what upkeep did, as JSON."""
@@ -42,8 +43,10 @@ def has_heads(table: Table) -> bool:
 
 
 def with_heads(table: Table, *, done: Mapping[str, object]) -> dict[str, str]:
-    """The summary of a snapshot of upkeep's: the heads as they are, and what was done."""
-    return {heads.PROPERTY: heads_of(table).to_json(), **without_heads(done)}
+    """The summary of a snapshot of upkeep's: the heads and rules as they are, and what was done."""
+    made_by = noted(table, clean.RULES)
+    rules = {clean.RULES: made_by} if made_by else {}
+    return {heads.PROPERTY: heads_of(table).to_json(), **rules, **without_heads(done)}
 
 
 def without_heads(done: Mapping[str, object]) -> dict[str, str]:

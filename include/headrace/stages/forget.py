@@ -15,11 +15,11 @@ from datetime import timedelta
 from pyiceberg.exceptions import CommitFailedException, ValidationException
 from pyiceberg.table import Table
 
-from headrace import away, blanking, clean, forgotten, layout, reconciliation, results, shown
+from headrace import away, blanking, forgotten, layout, reconciliation, results, shown
 from headrace.errors import MovedError
 from headrace.feed import Feed
 from headrace.heads import Heads
-from headrace.lake import Lake, heads_at, keep_time, noted
+from headrace.lake import Lake, heads_at, keep_time
 from headrace.layout import Identifier
 from headrace.lease import Leases, turn
 from headrace.provenance import SigningKey
@@ -200,9 +200,7 @@ class _Work:
 
     def _summary(self, table: Table) -> dict[str, str]:
         """What every snapshot of the clean table says: how far it has come, and by which rules its rows were made."""
-        made_by = noted(table, clean.RULES)
-        told = carrying.with_heads(table, done={"forgotten": len(self.keys)})
-        return {**told, **({clean.RULES: made_by} if made_by else {})}
+        return carrying.with_heads(table, done={"forgotten": len(self.keys)})
 
     def scrub(self, located: Located) -> Iterator[Rewritten]:
         """Take the keys out of check results and of what reconciliations listed."""
