@@ -14,12 +14,13 @@ from headrace import layout
 from headrace.airflow import alerts, feed_file
 from headrace.errors import FeedError, ReconcileError, WarehouseBehind
 from headrace.feed import Feed
+from headrace.heads import Heads
 from headrace.layout import ARCHIVE, CLEAN, STREAM, TOPIC
 from headrace.settings import Settings
 
 if TYPE_CHECKING:
     from headrace.lake import Lake
-    from headrace.reconciliation import Reconciliation
+    from headrace.reconciliation import Mark, Reconciliation
     from headrace.stages.derivation import Derived
     from headrace.stages.verify import Verification
 
@@ -91,18 +92,16 @@ def archive(feed: Feed, *, run: str, full: bool = False) -> "Reconciliation | No
     from headrace.stages import verify
 
     lake, begin = connections.lake(Settings()), time.monotonic()
-    since = None if full else reconciliation.compared(feed.name, ARCHIVE, run=run, lake=lake) or BEFORE_THE_LAST
+    mark = reconciliation.compared(feed.name, ARCHIVE, run=run, lake=lake)
+    since = None if full else Heads.from_json(str(mark)) if mark else Heads()
     # A stream cannot be asked by our offsets, so no broker is needed.
     kafka = {} if feed.declaration.kinesis else connections.kafka()
     done = verify.verify(feed, lake=lake, kafka=kafka, since=since)
-    if done.snapshot in (None, since):
+    if done.snapshot is None or (since and since.next == done.reached.next):
         return None
     kept = of_verification(feed, done, run=run, seconds=time.monotonic() - begin)
-    return _kept(feed, kept, lake=lake, since=since)
-
-
-BEFORE_THE_LAST = -1
-"""No snapshot's id: what came with the last one is compared."""
+    reached = Heads(done.reached.topic_id, done.reached.next, done.reached.drained_id)
+    return _kept(feed, kept, lake=lake, since=mark, reached=reached.to_json())
 
 
 def of_verification(feed: Feed, done: "Verification", *, run: str, seconds: float) -> "Reconciliation":
@@ -150,8 +149,8 @@ def _accounted(feed: Feed, *, run: str) -> "Reconciliation | None":
     from headrace.stages import accounting
 
     lake, begin = connections.lake(Settings()), time.monotonic()
-    since = reconciliation.compared(feed.name, CLEAN, run=run, lake=lake)
-    done = accounting.account(feed, lake=lake, since=since)
+    mark = reconciliation.compared(feed.name, CLEAN, run=run, lake=lake)
+    done = accounting.account(feed, lake=lake, since=int(mark) if mark else None)
     if done is None:
         return None
     apart = {line.about: (line.expected, line.found) for line in done.lines if not line.agrees}
@@ -170,7 +169,7 @@ def _accounted(feed: Feed, *, run: str) -> "Reconciliation | None":
         differences={"accounts": apart} if apart else {},
         seconds=time.monotonic() - begin,
     )
-    return _kept(feed, kept, lake=lake, since=since)
+    return _kept(feed, kept, lake=lake, since=mark, reached=done.snapshot)
 
 
 def _derived(feed: Feed, *, run: str) -> "Reconciliation | None":
@@ -258,10 +257,12 @@ def warehouse(feed: Feed, name: str, *, run: str, full: bool = False) -> "Reconc
     return _kept(feed, kept, lake=lake)
 
 
-def _kept(feed: Feed, done: "Reconciliation", *, lake: "Lake", since: int | None = None) -> "Reconciliation":
+def _kept(
+    feed: Feed, done: "Reconciliation", *, lake: "Lake", since: "Mark | None" = None, reached: "Mark | None" = None
+) -> "Reconciliation":
     from headrace import reconciliation
 
-    reconciliation.keep(feed.name, [done], lake=lake, since=since)
+    reconciliation.keep(feed.name, [done], lake=lake, since=since, reached=reached)
     measure(feed.name, done)
     return done
 
