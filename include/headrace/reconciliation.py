@@ -34,7 +34,7 @@ SCHEMA = Schema(
     NestedField(4, "found", StringType(), doc="The other one: archive, clean or a warehouse."),
     NestedField(5, "scope", StringType(), doc="`changes` since they last agreed, or the `whole` of them."),
     NestedField(6, "snapshot", LongType(), doc="The clean table's, or the archive's."),
-    NestedField(7, "agrees", BooleanType(), doc="Null where a warehouse is behind and has to be loaded first."),
+    NestedField(7, "agrees", BooleanType(), doc="Null where a warehouse is behind, or they could not be compared."),
     NestedField(8, "expected_rows", LongType()),
     NestedField(9, "found_rows", LongType()),
     NestedField(10, "expected_unique", LongType(), doc="Different keys."),
@@ -81,7 +81,7 @@ class Reconciliation(BaseModel):
     scope: Scope
     snapshot: int | None
     agrees: bool | None
-    """None where the second one is behind, so that there was nothing to compare."""
+    """None where the second one is behind, so that there was nothing to compare, or where comparing failed."""
     expected_rows: int
     found_rows: int
     expected_unique: int
@@ -98,7 +98,12 @@ class Reconciliation(BaseModel):
     @property
     def behind(self) -> str | None:
         """Why there was nothing to compare."""
-        return None if self.agrees is not None else str(self.differences["behind"])
+        return self.differences.get("behind")
+
+    @property
+    def failed(self) -> str | None:
+        """Why they could not be compared."""
+        return self.differences.get("failed")
 
     @property
     def depths(self) -> dict[Depth, bool]:
@@ -132,8 +137,17 @@ def of_verdict(verdict: Verdict, *, personal: bool, **told: Any) -> Reconciliati
 
 def of_behind(error: WarehouseBehind, **told: Any) -> Reconciliation:
     """What is kept where a warehouse is behind."""
+    return _without_figures({"behind": str(error)}, **told)
+
+
+def of_failure(why: str, **told: Any) -> Reconciliation:
+    """What is kept where two stores could not be compared."""
+    return _without_figures({"failed": why}, **told)
+
+
+def _without_figures(differences: Mapping[str, str], **told: Any) -> Reconciliation:
     none = dict.fromkeys(("expected_rows", "found_rows", "expected_unique", "found_unique"), 0)
-    return Reconciliation(agrees=None, differences={"behind": str(error)}, snapshot=None, **none, **told)
+    return Reconciliation(agrees=None, differences=differences, snapshot=None, **none, **told)
 
 
 def differences(verdict: Verdict, *, personal: bool) -> dict[str, Any]:

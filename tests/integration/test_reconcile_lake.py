@@ -17,7 +17,7 @@ from workshop import ORDER, ORDER_FIELDS, Record, Workshop
 from headrace import layout
 from headrace.airflow import reconciling
 from headrace.cli import app
-from headrace.errors import ReconcileError
+from headrace.errors import ReconcileError, SettingsError
 from headrace.stages import carrying, release
 from headrace.stages.release import Choice
 
@@ -55,6 +55,25 @@ def test_a_run_compares_the_records_that_came_since_another_did(workshop: Make) 
     )
     assert shop.prove("archive", full=False, run="5") is None, "and takes nothing from the others"
     assert not shop.prove("archive").agrees, "every night tells it"
+
+
+def test_a_run_that_could_not_compare_does_so_when_it_is_cleared_after_later_ones(
+    workshop: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = workshop({"key": ["id"]})
+    for number in range(3):
+        shop.publish(*(Record(b"%d" % n) for n in range(2)))
+        shop.extract()
+        if number == 1:
+            with monkeypatch.context() as patched:
+                patched.setenv("AIRFLOW_CONN_HEADRACE_KAFKA", json.dumps({"conn_type": "kafka", "extra": {}}))
+                with pytest.raises(SettingsError):
+                    reconciling.prove(shop.feed, "archive", run="1", full=False)
+        else:
+            done = shop.prove("archive", full=False, run=str(number))
+            assert done.found_rows == 2 + number, "of the run before too, where that could not"
+    assert shop.prove("archive", full=False, run="1").found_rows == 4, "what came since it began"
+    assert shop.prove("archive", full=False, run="3") is None
 
 
 def test_a_commit_without_records_hides_none_that_came_before_it(workshop: Make) -> None:
