@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -11,7 +13,7 @@ import keeping
 import psycopg
 import pytest
 from airflow.sdk.exceptions import AirflowSkipException
-from listeners import Listener, webhook
+from listeners import Listener, collector, webhook
 from planting import plant_clean
 from psycopg import sql
 from run_context import run_context
@@ -295,6 +297,59 @@ def test_only_the_last_try_tells_and_what_passes_by_itself_is_told_by_night(
     assert prove("night", tries=(2, 1), full=True) == 1
     kept = reconciliation.latest(shop.feed.name, lake=shop.lake, count=9, now=datetime.now(UTC))
     assert [each.run for each in kept] == ["night", "last try"]
+
+
+PROVE = """
+import sys
+from pathlib import Path
+from airflow.sdk.observability import stats
+from airflow.sdk.observability.metrics import stats_utils
+from headrace import feed
+from headrace.airflow import reconciling
+
+# As Airflow's task runner does, before it runs a task.
+stats.initialize(factory=stats_utils.get_stats_factory(), export_legacy_names=True)
+made = feed.load(Path(sys.argv[1]))
+for store in sys.argv[2:]:
+    try:
+        reconciling.prove(made, store, run="night", full=True)
+    except Exception as error:
+        print(type(error).__name__)
+"""
+
+
+def test_a_comparison_emits_its_figures(workshop: Make, tmp_path: Path) -> None:
+    shop = workshop({**SUMMED, "warehouses": {"engineering": {}, "finance": {"keep": ["email"]}}})
+    path = tmp_path / shop.feed.file
+    path.write_text(json.dumps(dict(shop.feed.schema)))
+    shop.merge(order("a"), order("b"), order("a", 2))
+    for warehouse in ("engineering", "finance"):
+        shop.load(warehouse, mask_key=connections.mask_key())
+    change(shop, "delete from {} where id = 'b'")
+    with psycopg.connect(connections.warehouse("engineering").database.url()) as connection:
+        connection.execute(sql.SQL("drop table {} cascade").format(sql.Identifier(shop.feed.name)))
+    with collector() as heard:
+        environment = {
+            **os.environ,
+            "AIRFLOW__METRICS__OTEL_ON": "True",
+            "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{heard.port}",
+            "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf",
+        }
+        command = [sys.executable, "-c", PROVE, str(path), "archive", "finance", "engineering"]
+        done = subprocess.run(command, check=True, env=environment, capture_output=True, text=True)
+    assert done.stdout.splitlines()[-2:] == ["ReconcileError", "WarehouseError"]
+    found = {
+        (tags["found"], name.removeprefix("airflow.headrace.reconcile.")): value
+        for name, tags, value in heard.told
+        if name.startswith("airflow.headrace.reconcile.") and tags["feed"] == shop.feed.name
+    }
+    durations = {store for store, name in found if name == "duration"}
+    assert durations == {"archive", "finance", "engineering"}
+    assert {each: value for each, value in found.items() if each[1] != "duration"} == {
+        ("archive", "rows"): 3, ("archive", "disagrees"): 0, ("archive", "behind"): 0, ("archive", "failed"): 0,
+        ("finance", "rows"): 1, ("finance", "disagrees"): 1, ("finance", "behind"): 0, ("finance", "failed"): 0,
+        ("engineering", "disagrees"): 0, ("engineering", "behind"): 0, ("engineering", "failed"): 1,
+    }  # fmt: skip
 
 
 def test_the_last_ones_are_found_and_old_ones_go_with_upkeep(workshop: Make) -> None:
