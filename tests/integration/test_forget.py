@@ -22,7 +22,7 @@ from workshop import ORDER, Record, Workshop
 from headrace import layout, objects, outcome, reconciliation, results
 from headrace.airflow import connections, forgetting
 from headrace.cli import app
-from headrace.errors import BranchMoved
+from headrace.errors import BranchMoved, SettingsError
 from headrace.lease import Leases
 from headrace.stages import absence, forget, publish, verify
 from headrace.warehouses.redshift_folder import Folder
@@ -333,6 +333,42 @@ def test_keys_of_bytes_uuids_and_moments_leave_every_store(workshop: Make) -> No
     assert holding(shop, DEVICE, f"hex:{SEAL.hex()}") == set()
     assert len(shop.clean()) == 1
     assert holding(shop, OTHER)
+
+
+ACCOUNT = {"type": "bytes", "logicalType": "decimal", "precision": 18, "scale": 0}
+SHIFT_FIELDS = [
+    avro("begin", "int", "time-millis"), {"name": "account", "type": ACCOUNT},
+    avro("seen", "long", "timestamp-micros"), avro("day", "int", "date"), {"name": "grade", "type": "int"},
+]  # fmt: skip
+MISTYPED = [
+    {"begin": "25:00:00"}, {"begin": "8"}, {"account": "4710.6"}, {"seen": "2026"}, {"seen": "2026-09-21"},
+    {"seen": "2026-09-21 14:13:20.0010009"}, {"day": "2026-09"},
+]  # fmt: skip
+
+
+def shift(account: int) -> Record:
+    row = {"begin": 28_800_500, "account": Decimal(account), "seen": 1_790_000_000_001_000, "day": 20_717}
+    return Record({**row, "grade": 1})
+
+
+def test_a_key_of_a_time_is_forgotten_as_listed_and_one_that_would_be_rounded_is_refused(workshop: Make) -> None:
+    names = ["begin", "account", "seen", "day"]
+    shop = workshop({"key": names, "warehouses": {"finance": {}}}, fields=SHIFT_FIELDS)
+    shop.merge(shift(4711), shift(4712))
+    shop.load()
+    listed = ["08:00:00.500000", "4711", "2026-09-21 14:13:20.001", "2026-09-21"]
+    reconciliation.keep(shop.feed.name, [compared("/".join(listed))], lake=shop.lake)
+    key = dict(zip(names, listed, strict=True))
+    for mistyped in MISTYPED:
+        with pytest.raises(SettingsError, match="key number 1 is not of its type"):
+            forgotten(shop, json.dumps({**key, **mistyped}), dry_run=True)
+    done = forgotten(shop, json.dumps({**key, "begin": "08:00:00.5"}))
+    assert done.is_whole, forgetting.told(done)
+    assert records(done) == {"archive": 1, "clean": 1, "reconciled": 1}
+    assert [(each.deleted, each.left) for each in done.warehouses] == [(1, 0)]
+    assert [row["account"] for row in shop.clean()] == [Decimal(4712)]
+    kept = reconciliation.latest(shop.feed.name, lake=shop.lake, count=9, now=datetime.now(UTC))
+    assert [each.differences["keys"]["lost"]["keys"] for each in kept] == [[]]
 
 
 def test_what_killed_loads_left_is_found_and_a_silent_warehouse_is_told(

@@ -1,6 +1,7 @@
 """Shares and masks: what leaves the lake."""
 
-from datetime import date
+import json
+from datetime import date, time
 from pathlib import Path
 
 import pyarrow as pa
@@ -8,7 +9,7 @@ import pytest
 
 from headrace import feed, masks
 from headrace.declaration import Mask
-from headrace.share import share
+from headrace.share import keys, share
 
 SCHEMAS = Path(__file__).parents[2] / "schemas"
 CUSTOMERS = feed.load(SCHEMAS / "customers.avsc")
@@ -51,3 +52,12 @@ def test_a_hash_is_stable_under_one_key_and_other_under_another() -> None:
     assert one[0] == one[2] != one[1]
     assert one[3] is None
     assert not set(one[:3]) & set(two[:3])
+
+
+def test_keys_that_are_times_are_told_as_their_warehouse_has_them() -> None:
+    declared = {"key": ["at"], "warehouses": {"finance": {}}}
+    fields = [{"name": "at", "type": {"type": "long", "logicalType": "time-micros"}}]
+    schema = {"type": "record", "name": "Row", "feed": declared, "fields": fields}
+    shared = share(feed.parse("rows.avsc", json.dumps(schema)), "finance")
+    told = keys(shared, [["03:04:05.500000"], ["23:59:59.999999"]], mask_key=b"key")
+    assert told.column("at").to_pylist() == [time(3, 4, 5, 500_000), time(23, 59, 59, 999_999)]
