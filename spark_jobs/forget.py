@@ -197,17 +197,16 @@ class Forget:
             yield from (text for text in (shown.key(each), *lying) if len(text.encode()) >= SHORTEST)
 
     def shared(self, values: set[str], decoded: DataFrame) -> set[str]:
-        """Those of the values that records or rows of other keys hold too."""
+        """Those of the values that records or rows of other keys hold too, in whatever column."""
         if not values:
             return set()
         needles = {json.dumps(value, ensure_ascii=False)[1:-1]: value for value in values}
         known = F.broadcast(self.spark.createDataFrame([(each,) for each in needles], f"{NEEDLE} string"))
-        plan, personal = self.plan, self.asked.personal
-        keys = self.keys()
+        plan, keys = self.plan, self.keys()
         row = decoded.where(F.col("row").isNotNull() & F.col("value").isNotNull()).select("row.*")
         texts = [
             rows.join(F.broadcast(keys.drop(WHICH)), list(plan.key), "left_anti")
-            .select(said({name: plan.columns[name] for name in personal}).alias(SAYS))
+            .select(said(plan.columns).alias(SAYS))
             .crossJoin(known)
             .where(F.contains(F.col(SAYS), F.col(NEEDLE)))
             .select(NEEDLE)

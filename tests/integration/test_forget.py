@@ -1,6 +1,7 @@
 """Forget against real stores: a person's records leave them all, stay away, and what is left is read byte by byte."""
 
 import json
+import time
 import uuid
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +18,7 @@ from nursery import Nursery, errand
 from psycopg import sql
 from row_feed import row_feed
 from typer.testing import CliRunner
-from workshop import ORDER, Record, Workshop
+from workshop import ORDER, ORDER_FIELDS, Record, Workshop
 
 from headrace import layout, objects, outcome, reconciliation, results
 from headrace.airflow import connections, forgetting
@@ -129,6 +130,22 @@ def test_a_person_leaves_every_store_and_nothing_brings_them_back(workshop: Make
     for store in ("archive", "clean"):
         assert shop.prove(store, full=False).agrees
         assert shop.prove(store).agrees
+
+
+def test_what_others_rows_hold_and_short_numbers_raise_no_alarm(workshop: Make) -> None:
+    more = [{"name": "referred_by", "type": ["null", "string"], "default": None},
+            {"name": "pin", "type": ["null", "int"], "default": None, "pii": "other"}]  # fmt: skip
+    shop = workshop({**ORDER, "warehouses": {}}, fields=[*ORDER_FIELDS, *more])
+    pin = int(str(time.time_ns())[:4])  # as every moment in the tables' metadata begins
+    mine, friends = order(PERSON, 1, email=MAIL).value, order("friend", 1).value
+    assert isinstance(mine, dict)
+    assert isinstance(friends, dict)
+    shop.merge(Record({**mine, "pin": pin}), Record({**friends, "referred_by": PERSON}))
+    done = forgotten(shop)
+    assert done.is_whole, forgetting.told(done)
+    assert done.done.located.shared == 1
+    assert holding(shop, PERSON), "as the other row says it"
+    assert holding(shop, MAIL) == set()
 
 
 VISIT = {

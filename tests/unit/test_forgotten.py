@@ -155,6 +155,24 @@ def test_nothing_hides_behind_compression_nesting_or_statistics() -> None:
     assert absence.forms("ü") == {"ü".encode(), b"\\u00fc"}
 
 
+def test_what_is_short_is_not_found_by_mere_chance() -> None:
+    body = _written(store_schema=False)
+    by_chance = [body[at : at + 6] for at in range(4, len(body) - 6)]
+    assert not [needle for needle in by_chance if "its bytes" in found("a.parquet", body, needle)]
+    manifest = _manifest()
+    assert list(found("a.avro", manifest, manifest[-24:-18])) == []
+    metadata = b'{"last-updated-ms": 1795061234567, "total-records": "1795", "size": 1795}'
+    assert list(found("x/00001-a.metadata.json", metadata, b"1795")) == []
+    assert list(found("x/00001-a.metadata.json", metadata, b"last-updated-ms")) == ["its bytes"]
+    assert list(found("r.json", b'{"at": "1795-01-01", "n": 179500, "of": 0.1795}', b"1795")) == []
+    for body in (b'{"keys": ["1795"]}', b'{"keys":[1795]}', b"1795"):
+        assert list(found("r.json", body, b"1795")) == ["its bytes"]
+    texts = pa.table({"listed": ['["1795"]', None], "checksums": ["81795061", "-1795"], "alone": ["1795", "9"]})
+    sink = io.BytesIO()
+    pq.write_table(texts, sink)
+    assert list(found("a.parquet", sink.getvalue(), b"1795")) == ["column listed", "column alone"]
+
+
 def _archived(rows: pa.Table) -> bytes:
     """As extract, blanking and Spark's workers write them."""
     encoder = Encoder(rows.schema)
