@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
 
+from pyiceberg.types import UUIDType
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from headrace import shown
-from headrace.columns import field_types
+from headrace.columns import TimeText, field_types
 from headrace.errors import SettingsError
 from headrace.record import AFTER
 from headrace.stages.locating import SHORTEST, ForgetPlan, How, Located, Place
@@ -35,6 +36,8 @@ WHICH, READABLE, SAYS, HOLDS, NEEDLES, NEEDLE = (
     "_which", "_readable", "_says", "_holds", "_needles", "_needle",
 )  # fmt: skip
 ASKED = "_key_"
+TIME = r"^([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,6})?$"
+"""A time of day, as people type it."""
 
 
 def run(plan: str, *, remote: str | None, properties: Mapping[str, str]) -> str:
@@ -103,16 +106,19 @@ class Forget:
         type_, text = self.plan.columns[name], F.col(f"`{name}`")
         if type_ == "binary":
             return F.unhex(text)
-        types = field_types(self.plan.schema_type, json.loads(self.plan.reader))
-        return (F.lower(text) if str(types[name]) == "uuid" else text).try_cast(type_)
+        kind = field_types(self.plan.schema_type, json.loads(self.plan.reader))[name]
+        if isinstance(kind, TimeText):
+            return in_full(text)
+        return (F.lower(text) if isinstance(kind, UUIDType) else text).try_cast(type_)
 
     def digests(self) -> tuple[list[str], list[list[str]]]:
-        """The keyed hash of each key, and its fields as texts."""
+        """The keyed hash of each key, and its fields as texts; raises where one is another than what was typed."""
         rows = self.keys().select(WHICH, F.struct(*self.plan.key).alias(KEY))
         hashed = holding.digested(rows, self.plan, self.spark, secret=0)
         fields = (in_utc(F.col(KEY)[name], self.plan.columns[name]).alias(name) for name in self.plan.key)
-        found = hashed.select(WHICH, DIGEST, *fields).orderBy(WHICH).collect()
-        if bad := [str(row[0] + 1) for row in found if None in row]:
+        found, typed = hashed.select(WHICH, DIGEST, *fields).orderBy(WHICH).collect(), self.asked.keys
+        right = [None not in row and all(map(shown.says, typed[row[0]], row[2:])) for row in found]
+        if bad := [str(row[0] + 1) for row, is_right in zip(found, right, strict=True) if not is_right]:
             types = ", ".join(f"{name} ({self.plan.columns[name]})" for name in self.plan.key)
             raise SettingsError(f"feed {self.plan.feed}: key number {', '.join(bad)} is not of its type: {types}.")
         return [row[1] for row in found], [[shown.field(value) for value in row[2:]] for row in found]
@@ -191,17 +197,16 @@ class Forget:
             yield from (text for text in (shown.key(each), *lying) if len(text.encode()) >= SHORTEST)
 
     def shared(self, values: set[str], decoded: DataFrame) -> set[str]:
-        """Those of the values that records or rows of other keys hold too."""
+        """Those of the values that records or rows of other keys hold too, in whatever column."""
         if not values:
             return set()
         needles = {json.dumps(value, ensure_ascii=False)[1:-1]: value for value in values}
         known = F.broadcast(self.spark.createDataFrame([(each,) for each in needles], f"{NEEDLE} string"))
-        plan, personal = self.plan, self.asked.personal
-        keys = self.keys()
+        plan, keys = self.plan, self.keys()
         row = decoded.where(F.col("row").isNotNull() & F.col("value").isNotNull()).select("row.*")
         texts = [
             rows.join(F.broadcast(keys.drop(WHICH)), list(plan.key), "left_anti")
-            .select(said({name: plan.columns[name] for name in personal}).alias(SAYS))
+            .select(said(plan.columns).alias(SAYS))
             .crossJoin(known)
             .where(F.contains(F.col(SAYS), F.col(NEEDLE)))
             .select(NEEDLE)
@@ -260,6 +265,12 @@ def said(columns: Mapping[str, str], *, of: Column | None = None) -> Column:
         return F.concat(F.lit(shown.OCTETS), F.lower(F.hex(value))) if columns[name] == "binary" else value
 
     return F.to_json(F.struct(*(column(name).alias(name) for name in columns)))
+
+
+def in_full(text: Column) -> Column:
+    """A time of day as the clean table has it, whichever of its zeros were left out; null for any other text."""
+    whole = F.rpad(F.concat(text, F.when(F.contains(text, F.lit(".")), "").otherwise(".")), 15, "0")
+    return F.when(text.rlike(TIME), whole)
 
 
 def in_utc(value: Column, type_: str) -> Column:

@@ -1,11 +1,16 @@
 """The fields of an Avro record, read from its text without asking whether the whole of it is Avro."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from headrace.field import Field, Kind, Schema, kinds, word
+from headrace.field import Field, Kind, Note, Schema, notes, word
 
 NAMED = ("record", "error", "enum", "fixed")
+INSIDE = ("type", "items", "values")
+"""Where a type or a field names its types."""
+Part = tuple[str, Schema]
+"""A type or a field, and its path in the file."""
 KINDS: Mapping[str, Kind] = {
     "boolean": "boolean",
     "int": "integer",
@@ -41,8 +46,16 @@ LOGICALS: Mapping[tuple[str, str], Kind] = {
 
 def fields(schema: Schema) -> tuple[Field, ...]:
     """What is written as a field; the rest is the schema parser's to refuse."""
-    named = dict(_named(schema, ""))
-    return tuple(_field(each, f"fields.{place}", named=named) for place, each in _written(schema))
+    defined: dict[str, list[Part]] = defaultdict(list)
+    for name, part in _named(("", schema), ""):
+        defined[name].append(part)
+    named = {name: parts[-1][1] for name, parts in defined.items()}
+    return tuple(_field(each, f"fields.{place}", named=named, defined=defined) for place, each in _written(schema))
+
+
+def whole_record(schema: Schema) -> Iterator[Note]:
+    """What is noted of the record as a whole."""
+    return notes("", schema)
 
 
 def _written(schema: Schema) -> Iterator[tuple[int, Schema]]:
@@ -54,26 +67,32 @@ def _written(schema: Schema) -> Iterator[tuple[int, Schema]]:
 
 def defines(field: Any) -> bool:
     """Whether a field defines a type that others may refer to by its name."""
-    return isinstance(field, dict) and any(True for _ in _named(field.get("type"), ""))
+    return isinstance(field, dict) and any(True for _ in _named(("", field), ""))
 
 
-def _named(type_: Any, namespace: str) -> Iterator[tuple[str, Schema]]:
+def _named(part: Part, namespace: str) -> Iterator[tuple[str, Part]]:
     """Every type that has a name, by its short and by its full one."""
-    for member in _members(type_):
-        if not isinstance(member, dict):
-            continue
-        inner = namespace
-        if member.get("type") in NAMED and (name := word(member.get("name"))):
-            before, _, short = name.rpartition(".")
-            inner = before or word(member.get("namespace")) or namespace
-            yield from ((short, member), (f"{inner}.{short}", member))
-        for part in (member.get("type"), member.get("items"), member.get("values")):
-            yield from _named(part, inner)
-        for _, field in _written(member):
-            yield from _named(field.get("type"), inner)
+    path, type_ = part
+    inner = namespace
+    if type_.get("type") in NAMED and (name := word(type_.get("name"))):
+        before, _, short = name.rpartition(".")
+        inner = before or word(type_.get("namespace")) or namespace
+        yield from ((short, part), (f"{inner}.{short}", part))
+    for there, each in _within(path, type_):
+        yield from _named((there, each), inner) if isinstance(each, dict) else ()
 
 
-def _field(field: Schema, path: str, *, named: Mapping[str, Schema]) -> Field:
+def _within(path: str, type_: Schema) -> Iterator[tuple[str, Any]]:
+    """What stands inside a type, or a field, with its path: types, names of types, and fields."""
+    for inner in INSIDE:
+        for place, each in enumerate(_members(type_.get(inner))):
+            steps = (path, inner, str(place) if isinstance(type_.get(inner), list) else "")
+            yield ".".join(filter(None, steps)), each
+    for place, field in _written(type_):
+        yield ".".join(filter(None, (path, f"fields.{place}"))), field
+
+
+def _field(field: Schema, path: str, *, named: Mapping[str, Schema], defined: Mapping[str, list[Part]]) -> Field:
     members = _types(field.get("type"), named)
     others = [member for member in members if member.get("type") != "null"]
     alone = others[0] if len(others) == 1 else None
@@ -83,7 +102,7 @@ def _field(field: Schema, path: str, *, named: Mapping[str, Schema]) -> Field:
         "union" if len(others) > 1 else _kind(alone or {}),
         nullable=len(others) < len(members),
         doc=word(field.get("doc")),
-        kinds=kinds(field.get("pii"), _personal(others, named=named, seen=set())),
+        notes=tuple(_notes((path, field), defined=defined, seen=set())),
         symbols=_symbols(alone or {}),
         aliases=tuple(alias for alias in _members(field.get("aliases") or []) if isinstance(alias, str)),
     )
@@ -118,16 +137,14 @@ def _symbols(type_: Schema) -> tuple[str, ...] | None:
     return tuple(str(symbol) for symbol in symbols) if isinstance(symbols, list) else None
 
 
-def _personal(types: list[Schema], *, named: Mapping[str, Schema], seen: set[int]) -> Iterator[str]:
-    """The personal data inside records, arrays and maps; each type is entered once, for it may contain itself."""
-    for type_ in types:
-        if id(type_) in seen:
-            continue
-        seen.add(id(type_))
-        inner = [type_.get("items"), type_.get("values")]
-        for _, field in _written(type_):
-            if pii := word(field.get("pii")):
-                yield pii
-            inner.append(field.get("type"))
-        below = [each for part in inner if part is not None for each in _types(part, named)]
-        yield from _personal(below, named=named, seen=seen)
+def _notes(part: Part, *, defined: Mapping[str, list[Part]], seen: set[int]) -> Iterator[Note]:
+    """What is noted of a field, or of a type, and of all inside it; each is entered once, for it may contain itself."""
+    path, type_ = part
+    if id(type_) in seen:
+        return
+    seen.add(id(type_))
+    yield from notes(path, type_)
+    for there, each in _within(path, type_):
+        known = [(there, each)] if isinstance(each, dict) else defined.get(each, []) if isinstance(each, str) else []
+        for below in known:
+            yield from _notes(below, defined=defined, seen=seen)

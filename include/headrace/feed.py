@@ -13,7 +13,7 @@ from headrace import avro_fields, json_fields, layout, reading, rules
 from headrace.declaration import Declaration
 from headrace.errors import FeedError
 from headrace.fault import Fault, show
-from headrace.field import Field, Schema
+from headrace.field import PII, Field, Note, Schema
 
 FIELD = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
 NAMED = "letters (a to z), digits and _, at most 63, the first a letter"
@@ -28,6 +28,10 @@ ATTRIBUTES: Mapping[SchemaType, str] = {"AVRO": "feed", "JSON": "x-feed"}
 FIELDS: Mapping[SchemaType, Callable[[Schema], tuple[Field, ...]]] = {
     "AVRO": avro_fields.fields,
     "JSON": json_fields.fields,
+}
+WHOLE_RECORD: Mapping[SchemaType, Callable[[Schema], Iterator[Note]]] = {
+    "AVRO": avro_fields.whole_record,
+    "JSON": json_fields.whole_record,
 }
 ROOTS: Mapping[SchemaType, str] = {"AVRO": "record", "JSON": "object"}
 """What a record's schema calls itself at its root."""
@@ -282,13 +286,17 @@ def _field_names(file: str, feed: Feed) -> Iterator[Fault]:
 
 
 def _notes(file: str, feed: Feed) -> Iterator[Fault]:
-    """What is noted about fields in a way that nobody reads: personal data would go everywhere."""
-    for field in feed.fields:
-        written = feed.written(field)
-        for note in written:
-            if note != "pii" and note.lower().removeprefix("x-") == "pii":
-                message = f'the field "{field.name}" notes "{note}", which is not read.'
-                yield Fault(file, field.path, message, 'Did you mean "pii"?', value=note)
-        if "pii" in written and written["pii"] is not False and not field.pii:
-            message = f"is {show(written['pii'])}; it is a word for the kind of personal data, or false."
-            yield Fault(file, f"{field.path}.pii", message, 'Write "pii": "email", for example.', value=written["pii"])
+    """What is noted of personal data in a way that nobody reads: it would go everywhere."""
+    for note in WHOLE_RECORD[feed.schema_type](feed.schema):
+        if note.value is not False:
+            message = f'notes "{note.word}" of the whole record, which is not read.'
+            yield Fault(file, note.path, message, "Note it of the fields that hold personal data.", value=note.word)
+    # Several fields may refer to what one place says: told once, of the first of them.
+    noted = {(note.path, note.word): (field, note) for field in reversed(feed.fields) for note in field.notes}
+    for field, note in reversed(noted.values()):
+        if note.word != PII:
+            message = f'the field "{field.name}" notes "{note.word}", which is not read.'
+            yield Fault(file, note.path, message, 'Did you mean "pii"?', value=note.word)
+        elif note.value is not False and not note.kind:
+            message = f"is {show(note.value)}; it is a word for the kind of personal data, or false."
+            yield Fault(file, f"{note.path}.pii", message, 'Write "pii": "email", for example.', value=note.value)

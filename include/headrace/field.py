@@ -1,6 +1,6 @@
 """A field of a feed's records, as far as a declaration may rely on it: its broad kind, and what is noted about it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -26,6 +26,23 @@ Kind = Literal[
 
 Schema = Mapping[str, Any]
 
+PII = "pii"
+
+
+@dataclass(frozen=True)
+class Note:
+    """What a schema says under `pii`, or under a word that was meant to be it."""
+
+    path: str
+    """Of the schema that says it."""
+    word: str
+    value: Any
+
+    @property
+    def kind(self) -> str | None:
+        """The kind of personal data that it tells of, if it is written as one."""
+        return word(self.value) if self.word == PII else None
+
 
 @dataclass(frozen=True)
 class Field:
@@ -37,12 +54,17 @@ class Field:
     kind: Kind = "unknown"
     nullable: bool = False
     doc: str | None = None
-    kinds: tuple[str, ...] = ()
-    """Every kind of personal data that it holds, its own first, then those of fields inside it."""
+    notes: tuple[Note, ...] = ()
+    """What is noted of personal data in it: by the field itself, and by all that its schema holds or refers to."""
     symbols: tuple[str, ...] | None = None
     """The values of an enum."""
     aliases: tuple[str, ...] = ()
     """The names that it had in earlier versions."""
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Every kind of personal data that it holds, its own first, then those of what is inside it."""
+        return tuple(dict.fromkeys(kind for note in self.notes if (kind := note.kind)))
 
     @property
     def pii(self) -> str | None:
@@ -55,6 +77,8 @@ def word(value: Any) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-def kinds(own: Any, inside: Iterable[str]) -> tuple[str, ...]:
-    """The kinds of personal data that a field notes itself, and those inside it, each once."""
-    return tuple(dict.fromkeys(kind for kind in (word(own), *inside) if kind))
+def notes(path: str, schema: Schema) -> Iterator[Note]:
+    """What one schema says of personal data, for itself alone."""
+    for name, value in schema.items():
+        if name.lower().removeprefix("x-") == PII:
+            yield Note(path, name, value)

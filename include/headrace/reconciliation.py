@@ -34,7 +34,7 @@ SCHEMA = Schema(
     NestedField(4, "found", StringType(), doc="The other one: archive, clean or a warehouse."),
     NestedField(5, "scope", StringType(), doc="`changes` since they last agreed, or the `whole` of them."),
     NestedField(6, "snapshot", LongType(), doc="The clean table's, or the archive's."),
-    NestedField(7, "agrees", BooleanType(), doc="Null where a warehouse is behind and has to be loaded first."),
+    NestedField(7, "agrees", BooleanType(), doc="Null where a warehouse is behind, or they could not be compared."),
     NestedField(8, "expected_rows", LongType()),
     NestedField(9, "found_rows", LongType()),
     NestedField(10, "expected_unique", LongType(), doc="Different keys."),
@@ -53,6 +53,10 @@ TEXTS = ("sums", "checksums", "differences")
 """What is kept as JSON."""
 COMPARED = "headrace.compared."
 """What the table's properties begin with that tell how far two stores were compared, by the second of them."""
+RUNS_KNOWN = 20
+"""Of so many runs it is known where each began, so that one of them that is cleared compares the same again."""
+Mark = int | str
+"""How far a store had come: the clean table's snapshot, the archive's heads as JSON."""
 BY_HAND = "command"
 """Who asked, where it was no run: a person's comparison takes nothing from what the next run has to compare."""
 UNKNOWN = ("", "")
@@ -77,7 +81,7 @@ class Reconciliation(BaseModel):
     scope: Scope
     snapshot: int | None
     agrees: bool | None
-    """None where the second one is behind, so that there was nothing to compare."""
+    """None where the second one is behind, so that there was nothing to compare, or where comparing failed."""
     expected_rows: int
     found_rows: int
     expected_unique: int
@@ -94,7 +98,12 @@ class Reconciliation(BaseModel):
     @property
     def behind(self) -> str | None:
         """Why there was nothing to compare."""
-        return None if self.agrees is not None else str(self.differences["behind"])
+        return self.differences.get("behind")
+
+    @property
+    def failed(self) -> str | None:
+        """Why they could not be compared."""
+        return self.differences.get("failed")
 
     @property
     def depths(self) -> dict[Depth, bool]:
@@ -128,8 +137,17 @@ def of_verdict(verdict: Verdict, *, personal: bool, **told: Any) -> Reconciliati
 
 def of_behind(error: WarehouseBehind, **told: Any) -> Reconciliation:
     """What is kept where a warehouse is behind."""
+    return _without_figures({"behind": str(error)}, **told)
+
+
+def of_failure(why: str, **told: Any) -> Reconciliation:
+    """What is kept where two stores could not be compared."""
+    return _without_figures({"failed": why}, **told)
+
+
+def _without_figures(differences: Mapping[str, str], **told: Any) -> Reconciliation:
     none = dict.fromkeys(("expected_rows", "found_rows", "expected_unique", "found_unique"), 0)
-    return Reconciliation(agrees=None, differences={"behind": str(error)}, snapshot=None, **none, **told)
+    return Reconciliation(agrees=None, differences=differences, snapshot=None, **none, **told)
 
 
 def differences(verdict: Verdict, *, personal: bool) -> dict[str, Any]:
@@ -168,13 +186,20 @@ def judge(feed: str, done: Reconciliation, *, advice: str) -> None:
 
 
 @away.tells
-def keep(feed: str, done: Sequence[Reconciliation], *, lake: Lake, since: int | None = None) -> None:
-    """Add to what is known of a feed; `since` is the snapshot from which on they compared."""
+def keep(
+    feed: str,
+    done: Sequence[Reconciliation],
+    *,
+    lake: Lake,
+    since: Mark | None = None,
+    reached: Mark | None = None,
+) -> None:
+    """Add to what is known of a feed; within the lake, a run's comparison went from where `since` says to `reached`."""
     table = lake.ensure(layout.reconciled_table(feed), SCHEMA, spec=PartitionSpec(), properties=PROPERTIES)
     schema = schema_to_pyarrow(SCHEMA, include_field_ids=False)
     rows = [{**each.model_dump(), **{name: json.dumps(getattr(each, name)) for name in TEXTS}} for each in done]
     notes = {
-        f"{COMPARED}{each.found}": json.dumps({"run": each.run, "since": since, "snapshot": each.snapshot})
+        f"{COMPARED}{each.found}": json.dumps(_note(_noted(table, each.found), each, since=since, reached=reached))
         for each in done
         if each.found in layout.LAKE_STORES and each.scope == "changes" and each.run != BY_HAND
     }
@@ -184,13 +209,29 @@ def keep(feed: str, done: Sequence[Reconciliation], *, lake: Lake, since: int | 
             transaction.set_properties(notes)
 
 
+def _note(
+    before: Mapping[str, Any], done: Reconciliation, *, since: Mark | None, reached: Mark | None
+) -> Mapping[str, Any]:
+    """How far runs have compared, and where the last of them began; one that comes again takes nothing from others."""
+    runs = before.get("runs", {})
+    if done.run in runs:
+        return before
+    known = dict([*runs.items(), (done.run, since)][-RUNS_KNOWN:])
+    return {"reached": before.get("reached") if done.agrees is None else reached, "runs": known}
+
+
+def _noted(table: Table, found: str) -> dict[str, Any]:
+    noted: dict[str, Any] = json.loads(table.properties.get(f"{COMPARED}{found}", "{}"))
+    return noted
+
+
 @away.tells
-def compared(feed: str, found: str, *, run: str, lake: Lake) -> int | None:
-    """The snapshot up to which earlier runs have compared a store; a run that comes again begins where it began."""
+def compared(feed: str, found: str, *, run: str, lake: Lake) -> Mark | None:
+    """How far earlier runs have compared a store; a run that comes again begins where it began."""
     table = lake.find(layout.reconciled_table(feed))
-    noted = json.loads(table.properties.get(f"{COMPARED}{found}", "{}")) if table else {}
-    snapshot: int | None = noted.get("since" if noted.get("run") == run else "snapshot")
-    return snapshot
+    noted = _noted(table, found) if table else {}
+    begun: dict[str, Mark | None] = noted.get("runs", {})
+    return begun[run] if run in begun else noted.get("reached")
 
 
 @away.tells

@@ -198,7 +198,7 @@ def rows(
 
 def keys(share: Share, shown: Sequence[Sequence[str]], *, mask_key: MaskKey) -> pa.RecordBatch:
     """Keys, of which each field is told by a text, as the warehouse has them."""
-    types = {column.name: travel_type(column.type) for column in share.columns}
+    types = {column.name: column.type for column in share.columns}
     texts = {name: [each[place] for each in shown] for place, name in enumerate(share.key)}
     read = pa.table({name: pa.chunked_array([_parsed(texts[name], types[name])]) for name in share.key})
     masked = masks.apply(read, {name: mask for name, mask in share.masks.items() if name in share.key}, key=mask_key)
@@ -206,10 +206,13 @@ def keys(share: Share, shown: Sequence[Sequence[str]], *, mask_key: MaskKey) -> 
     return masked.cast(schema).combine_chunks().to_batches()[0]
 
 
-def _parsed(texts: Sequence[str], type_: pa.DataType) -> pa.Array:
+def _parsed(texts: Sequence[str], kind: IcebergType) -> pa.Array:
+    type_ = travel_type(kind)
     if pa.types.is_binary(type_):
         return pa.array([bytes.fromhex(text.removeprefix(OCTETS)) for text in texts], type_)
     read = pa.array(texts, pa.string())
+    if isinstance(kind, TimeText):
+        return travelling(pa.chunked_array([read]), kind).combine_chunks()
     if pa.types.is_timestamp(type_) and type_.tz:
         # Arrow wants a zone in such texts, which Spark leaves out: it tells them in UTC.
         return pc.assume_timezone(read.cast(pa.timestamp(type_.unit)), "UTC").cast(type_)

@@ -1,10 +1,10 @@
 """Whereabouts: which feeds, tables, columns and warehouses hold a field, or a kind of personal data."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyiceberg.table import Table
-from pyiceberg.types import IcebergType, ListType, MapType, StructType
+from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StructType
 
 from headrace import away, clean, layout, personal
 from headrace.columns import columns
@@ -18,6 +18,8 @@ from headrace.warehouse import Warehouse
 
 AS_IT_IS = "as it is"
 IN_RECORDS = "in bytes"
+NO_FILE = "of a feed that has no good file"
+LEFT = "perhaps: in a table of before, which is loaded no more"
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,58 @@ def former_columns(feeds: Iterable[Feed], *, lake: Lake) -> dict[str, list[Forme
     """By feed, the columns of its clean table that it has no more."""
     tables = {feed.name: (feed, lake.find(layout.clean_table(feed.name))) for feed in feeds}
     return {name: _gone(feed, table) for name, (feed, table) in tables.items() if table}
+
+
+@away.tells
+def without_file(known: Collection[str], *, lake: Lake) -> dict[str, Table]:
+    """The clean tables, by feed, of feeds whose files are gone or at fault."""
+    names = [each[-1] for each in lake.catalog.list_tables(layout.CLEAN) if each[-1] not in known]
+    found = {name: lake.find(layout.clean_table(name)) for name in sorted(names)}
+    return {name: table for name, table in found.items() if table}
+
+
+def told_by(word: str, tables: Mapping[str, Table]) -> Iterator[Place]:
+    """Where feeds hold it of which there is only the clean table to ask."""
+    for feed, table in tables.items():
+        yield from _told_by(word, feed, table)
+
+
+def _told_by(word: str, feed: str, table: Table) -> Iterator[Place]:
+    for field, kind in _own_columns(table):
+        stores = (
+            ("archive", _name(layout.archive_table(feed)), IN_RECORDS),
+            ("quarantine", _name(layout.quarantine_table(feed)), f"{IN_RECORDS}, if rejected"),
+            ("clean", f"{_name(layout.clean_table(feed))}.{field.name}", AS_IT_IS),
+        )
+        for store, place, how in stores if word in (field.name, kind, *_names(field.field_type)) else ():
+            yield Place(feed, field.name, kind or "", store, place, f"{how}, {NO_FILE}")
+
+
+def words(tables: Mapping[str, Table]) -> set[str]:
+    """What could be asked for of feeds of which there is only the clean table to ask."""
+    return {
+        word for table in tables.values() for field, kind in _own_columns(table) for word in (field.name, kind or "")
+    }
+
+
+def _own_columns(table: Table) -> Iterator[tuple[NestedField, str | None]]:
+    """The columns that a feed gave its table, with the kind of personal data in each."""
+    fields = [field for field in table.schema().fields if not field.name.startswith("_")]
+    kinds = personal.kinds((each.name for each in fields), feed=None, noted=table.properties.get(personal.PROPERTY))
+    return ((field, kinds[field.name]) for field in fields)
+
+
+def left(
+    places: Iterable[Place], tables: Mapping[str, Collection[str]], warehouses: Mapping[str, Warehouse]
+) -> list[Place]:
+    """What may be in tables that warehouses have of feeds which do not name them; who knows which columns."""
+    found = dict.fromkeys((place.feed, place.field, place.kind) for place in places)
+    return [
+        Place(feed, field, kind, name, f"{_schema(warehouses, name)}.{feed}", LEFT)
+        for name, held in tables.items()
+        for feed, field, kind in found
+        if feed in held
+    ]
 
 
 def _gone(feed: Feed, table: Table) -> list[Former]:

@@ -1,6 +1,7 @@
 """Forget against real stores: a person's records leave them all, stay away, and what is left is read byte by byte."""
 
 import json
+import time
 import uuid
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -17,12 +18,12 @@ from nursery import Nursery, errand
 from psycopg import sql
 from row_feed import row_feed
 from typer.testing import CliRunner
-from workshop import ORDER, Record, Workshop
+from workshop import ORDER, ORDER_FIELDS, Record, Workshop
 
 from headrace import layout, objects, outcome, reconciliation, results
 from headrace.airflow import connections, forgetting
 from headrace.cli import app
-from headrace.errors import BranchMoved
+from headrace.errors import BranchMoved, SettingsError
 from headrace.lease import Leases
 from headrace.stages import absence, forget, publish, verify
 from headrace.warehouses.redshift_folder import Folder
@@ -129,6 +130,22 @@ def test_a_person_leaves_every_store_and_nothing_brings_them_back(workshop: Make
     for store in ("archive", "clean"):
         assert shop.prove(store, full=False).agrees
         assert shop.prove(store).agrees
+
+
+def test_what_others_rows_hold_and_short_numbers_raise_no_alarm(workshop: Make) -> None:
+    more = [{"name": "referred_by", "type": ["null", "string"], "default": None},
+            {"name": "pin", "type": ["null", "int"], "default": None, "pii": "other"}]  # fmt: skip
+    shop = workshop({**ORDER, "warehouses": {}}, fields=[*ORDER_FIELDS, *more])
+    pin = int(str(time.time_ns())[:4])  # as every moment in the tables' metadata begins
+    mine, friends = order(PERSON, 1, email=MAIL).value, order("friend", 1).value
+    assert isinstance(mine, dict)
+    assert isinstance(friends, dict)
+    shop.merge(Record({**mine, "pin": pin}), Record({**friends, "referred_by": PERSON}))
+    done = forgotten(shop)
+    assert done.is_whole, forgetting.told(done)
+    assert done.done.located.shared == 1
+    assert holding(shop, PERSON), "as the other row says it"
+    assert holding(shop, MAIL) == set()
 
 
 VISIT = {
@@ -333,6 +350,42 @@ def test_keys_of_bytes_uuids_and_moments_leave_every_store(workshop: Make) -> No
     assert holding(shop, DEVICE, f"hex:{SEAL.hex()}") == set()
     assert len(shop.clean()) == 1
     assert holding(shop, OTHER)
+
+
+ACCOUNT = {"type": "bytes", "logicalType": "decimal", "precision": 18, "scale": 0}
+SHIFT_FIELDS = [
+    avro("begin", "int", "time-millis"), {"name": "account", "type": ACCOUNT},
+    avro("seen", "long", "timestamp-micros"), avro("day", "int", "date"), {"name": "grade", "type": "int"},
+]  # fmt: skip
+MISTYPED = [
+    {"begin": "25:00:00"}, {"begin": "8"}, {"account": "4710.6"}, {"seen": "2026"}, {"seen": "2026-09-21"},
+    {"seen": "2026-09-21 14:13:20.0010009"}, {"day": "2026-09"},
+]  # fmt: skip
+
+
+def shift(account: int) -> Record:
+    row = {"begin": 28_800_500, "account": Decimal(account), "seen": 1_790_000_000_001_000, "day": 20_717}
+    return Record({**row, "grade": 1})
+
+
+def test_a_key_of_a_time_is_forgotten_as_listed_and_one_that_would_be_rounded_is_refused(workshop: Make) -> None:
+    names = ["begin", "account", "seen", "day"]
+    shop = workshop({"key": names, "warehouses": {"finance": {}}}, fields=SHIFT_FIELDS)
+    shop.merge(shift(4711), shift(4712))
+    shop.load()
+    listed = ["08:00:00.500000", "4711", "2026-09-21 14:13:20.001", "2026-09-21"]
+    reconciliation.keep(shop.feed.name, [compared("/".join(listed))], lake=shop.lake)
+    key = dict(zip(names, listed, strict=True))
+    for mistyped in MISTYPED:
+        with pytest.raises(SettingsError, match="key number 1 is not of its type"):
+            forgotten(shop, json.dumps({**key, **mistyped}), dry_run=True)
+    done = forgotten(shop, json.dumps({**key, "begin": "08:00:00.5"}))
+    assert done.is_whole, forgetting.told(done)
+    assert records(done) == {"archive": 1, "clean": 1, "reconciled": 1}
+    assert [(each.deleted, each.left) for each in done.warehouses] == [(1, 0)]
+    assert [row["account"] for row in shop.clean()] == [Decimal(4712)]
+    kept = reconciliation.latest(shop.feed.name, lake=shop.lake, count=9, now=datetime.now(UTC))
+    assert [each.differences["keys"]["lost"]["keys"] for each in kept] == [[]]
 
 
 def test_what_killed_loads_left_is_found_and_a_silent_warehouse_is_told(

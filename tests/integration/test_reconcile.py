@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -11,15 +13,17 @@ import keeping
 import psycopg
 import pytest
 from airflow.sdk.exceptions import AirflowSkipException
+from listeners import Listener, collector, webhook
 from planting import plant_clean
 from psycopg import sql
+from run_context import run_context
 from typer.testing import CliRunner
 from workshop import ORDER, ORDER_FIELDS, Record, Workshop
 
-from headrace import layout, reconciliation
+from headrace import layout, objects, reconciliation
 from headrace.airflow import connections, forgetting, reconciling
 from headrace.cli import app
-from headrace.errors import ReconcileError
+from headrace.errors import ReconcileError, ServiceAway
 from headrace.pages import reconciliations
 
 Make = Callable[..., Workshop]
@@ -230,6 +234,123 @@ def test_what_was_never_loaded_is_behind_and_one_store_keeps_no_other_from_being
     assert done.exit_code == 1
     assert "headrace: engineering: The warehouse engineering at 127.0.0.1:1/none does not answer" in done.stderr
     assert "clean–finance" in done.stdout
+
+
+def without_a_clean_file(shop: Workshop) -> None:
+    table = shop.lake.find(layout.clean_table(shop.feed.name))
+    for task in table.scan().plan_files():
+        bucket, key = objects.place(task.file.file_path)
+        shop.lake.s3.delete_object(Bucket=bucket, Key=key)
+
+
+GONE: dict[str, Callable[[Workshop], None]] = {
+    "a column": lambda shop: change(shop, "alter table {} drop column price cascade"),
+    "a table": lambda shop: change(shop, "drop table {} cascade"),
+    "a file of clean": without_a_clean_file,
+}
+
+
+def alerts_to(heard: Listener, monkeypatch: pytest.MonkeyPatch) -> None:
+    connection = {"conn_type": "http", "host": "127.0.0.1", "port": heard.port}
+    monkeypatch.setenv("AIRFLOW_CONN_HEADRACE_ALERTS", json.dumps(connection))
+
+
+@pytest.mark.parametrize("gone", GONE)
+def test_what_cannot_be_compared_any_more_is_kept_shown_and_told(
+    workshop: Make, monkeypatch: pytest.MonkeyPatch, gone: str
+) -> None:
+    shop = workshop(SUMMED)
+    shop.merge(order("a"), order("b"))
+    shop.load(mask_key=connections.mask_key())
+    reconciling.prove(shop.feed, "finance", run="before", full=True)
+    GONE[gone](shop)
+    with webhook() as heard:
+        alerts_to(heard, monkeypatch)
+        with pytest.raises(Exception) as caught:  # noqa: PT011 - whatever each of them raises
+            reconciling.prove(shop.feed, "finance", run="night", full=True)
+    kept = reconciliation.latest(shop.feed.name, lake=shop.lake, count=9, now=datetime.now(UTC))
+    assert [(each.run, each.agrees, bool(each.failed)) for each in kept] == [
+        ("night", None, True), ("before", True, False)
+    ]  # fmt: skip
+    assert kept[0].failed in (str(caught.value), f"{caught.type.__name__}; the task's log says more.")
+    assert "✗ not compared" in reconciliations.history(shop.feed.name, kept, base_url="")
+    (told,) = heard.told
+    assert told["text"].startswith(f"{shop.feed.name}: clean–finance could not be compared\n{kept[0].failed}")
+
+
+def test_only_the_last_try_tells_and_what_passes_by_itself_is_told_by_night(
+    workshop: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = workshop(SUMMED)
+    monkeypatch.setenv("AIRFLOW_CONN_HEADRACE_WAREHOUSE_FINANCE", "postgres://nobody:x@127.0.0.1:1/none")
+
+    def prove(run: str, *, tries: tuple[int, int], full: bool) -> int:
+        """How much was told."""
+        with webhook() as heard, run_context(shop.feed.name, run, tries=tries):
+            alerts_to(heard, monkeypatch)
+            with pytest.raises(ServiceAway):
+                reconciling.prove(shop.feed, "finance", run=run, full=full)
+        return len(heard.told)
+
+    assert prove("first try", tries=(1, 1), full=True) == 0
+    assert prove("last try", tries=(2, 1), full=False) == 0
+    assert prove("night", tries=(2, 1), full=True) == 1
+    kept = reconciliation.latest(shop.feed.name, lake=shop.lake, count=9, now=datetime.now(UTC))
+    assert [each.run for each in kept] == ["night", "last try"]
+
+
+PROVE = """
+import sys
+from pathlib import Path
+from airflow.sdk.observability import stats
+from airflow.sdk.observability.metrics import stats_utils
+from headrace import feed
+from headrace.airflow import reconciling
+
+# As Airflow's task runner does, before it runs a task.
+stats.initialize(factory=stats_utils.get_stats_factory(), export_legacy_names=True)
+made = feed.load(Path(sys.argv[1]))
+for store in sys.argv[2:]:
+    try:
+        reconciling.prove(made, store, run="night", full=True)
+    except Exception as error:
+        print(type(error).__name__)
+"""
+
+
+def test_a_comparison_emits_its_figures(workshop: Make, tmp_path: Path) -> None:
+    shop = workshop({**SUMMED, "warehouses": {"engineering": {}, "finance": {"keep": ["email"]}}})
+    path = tmp_path / shop.feed.file
+    path.write_text(json.dumps(dict(shop.feed.schema)))
+    shop.merge(order("a"), order("b"), order("a", 2))
+    for warehouse in ("engineering", "finance"):
+        shop.load(warehouse, mask_key=connections.mask_key())
+    change(shop, "delete from {} where id = 'b'")
+    with psycopg.connect(connections.warehouse("engineering").database.url()) as connection:
+        connection.execute(sql.SQL("drop table {} cascade").format(sql.Identifier(shop.feed.name)))
+    with collector() as heard:
+        environment = {
+            **os.environ,
+            "AIRFLOW__METRICS__OTEL_ON": "True",
+            "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{heard.port}",
+            "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf",
+        }
+        command = [sys.executable, "-c", PROVE, str(path), "archive", "finance", "engineering"]
+        done = subprocess.run(command, check=True, env=environment, capture_output=True, text=True)
+    raised = [line for line in done.stdout.splitlines() if line.endswith("Error") and line.isalpha()]
+    assert raised == ["ReconcileError", "WarehouseError"], "and not what is logged besides"
+    found = {
+        (tags["found"], name.removeprefix("airflow.headrace.reconcile.")): value
+        for name, tags, value in heard.told
+        if name.startswith("airflow.headrace.reconcile.") and tags["feed"] == shop.feed.name
+    }
+    durations = {store for store, name in found if name == "duration"}
+    assert durations == {"archive", "finance", "engineering"}
+    assert {each: value for each, value in found.items() if each[1] != "duration"} == {
+        ("archive", "rows"): 3, ("archive", "disagrees"): 0, ("archive", "behind"): 0, ("archive", "failed"): 0,
+        ("finance", "rows"): 1, ("finance", "disagrees"): 1, ("finance", "behind"): 0, ("finance", "failed"): 0,
+        ("engineering", "disagrees"): 0, ("engineering", "behind"): 0, ("engineering", "failed"): 1,
+    }  # fmt: skip
 
 
 def test_the_last_ones_are_found_and_old_ones_go_with_upkeep(workshop: Make) -> None:

@@ -17,8 +17,8 @@ from workshop import ORDER, ORDER_FIELDS, Record, Workshop
 from headrace import layout
 from headrace.airflow import reconciling
 from headrace.cli import app
-from headrace.errors import ReconcileError
-from headrace.stages import release
+from headrace.errors import ReconcileError, SettingsError
+from headrace.stages import carrying, release
 from headrace.stages.release import Choice
 
 Make = Callable[..., Workshop]
@@ -50,7 +50,49 @@ def test_a_run_compares_the_records_that_came_since_another_did(workshop: Make) 
     shop.publish(Record(b"next"))
     shop.extract()
     assert shop.prove("archive", full=False, run="4").agrees, "the next run has its own to answer for"
+    assert shop.prove("archive", full=False, run="2").differences["keys"]["gap"]["count"] == 2, (
+        "cleared, it fails again"
+    )
+    assert shop.prove("archive", full=False, run="5") is None, "and takes nothing from the others"
     assert not shop.prove("archive").agrees, "every night tells it"
+
+
+def test_a_run_that_could_not_compare_does_so_when_it_is_cleared_after_later_ones(
+    workshop: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = workshop({"key": ["id"]})
+    for number in range(3):
+        shop.publish(*(Record(b"%d" % n) for n in range(2)))
+        shop.extract()
+        if number == 1:
+            with monkeypatch.context() as patched:
+                patched.setenv("AIRFLOW_CONN_HEADRACE_KAFKA", json.dumps({"conn_type": "kafka", "extra": {}}))
+                with pytest.raises(SettingsError):
+                    reconciling.prove(shop.feed, "archive", run="1", full=False)
+        else:
+            done = shop.prove("archive", full=False, run=str(number))
+            assert done.found_rows == 2 + number, "of the run before too, where that could not"
+    assert shop.prove("archive", full=False, run="1").found_rows == 4, "what came since it began"
+    assert shop.prove("archive", full=False, run="3") is None
+
+
+def test_a_commit_without_records_hides_none_that_came_before_it(workshop: Make) -> None:
+    shop = workshop({"key": ["id"]})
+    for number in range(2):
+        shop.publish(*(Record(b"%d" % n) for n in range(3)))
+        shop.extract()
+        table = archive_table(shop)
+        planting.replace(table, without=planting.files(table, 0))
+        for _ in range(2):
+            table = archive_table(shop)
+            carrying.commit_empty(table, carrying.with_heads(table, done={}))
+        table = archive_table(shop)
+        older = [each.snapshot_id for each in table.snapshots() if each != table.current_snapshot()]
+        table.maintenance.expire_snapshots().by_ids(older).commit()
+        done = shop.prove("archive", full=False, run=str(number))
+        gap = f"partition 0 offset {3 * number}–{3 * number + 2}"
+        assert done.differences["keys"] == {"gap": {"count": 3, "keys": [gap]}}
+    assert shop.prove("archive", full=False, run="2") is None
 
 
 def test_accounts_that_do_not_fit_the_tables_are_found_after_a_run(workshop: Make) -> None:

@@ -414,6 +414,149 @@ def test_a_json_schemas_notes_behind_references_count() -> None:
     }
 
 
+def json_feed(given: Any, **more: Any) -> str:
+    """A feed of an id and of one property, with more in its root."""
+    properties = {"id": {"type": "string"}, "given": given}
+    return json.dumps({"type": "object", "properties": properties, "x-feed": {"key": ["id"]}, **more})
+
+
+NOTED = {"type": "string", "pii": "email"}
+NOTED_IN_JSON: list[tuple[Any, dict[str, Any]]] = [
+    ({"items": NOTED}, {}),
+    ({"items": [{"type": "string"}, NOTED]}, {}),
+    ({"prefixItems": [NOTED]}, {}),
+    ({"items": [], "additionalItems": NOTED}, {}),
+    ({"unevaluatedItems": NOTED}, {}),
+    ({"contains": NOTED}, {}),
+    ({"additionalProperties": NOTED}, {}),
+    ({"unevaluatedProperties": NOTED}, {}),
+    ({"patternProperties": {"^x": NOTED}}, {}),
+    ({"propertyNames": NOTED}, {}),
+    ({"if": {"type": "object"}, "then": {"properties": {"a": NOTED}}}, {}),
+    ({"if": {"type": "object"}, "else": NOTED}, {}),
+    ({"dependentSchemas": {"a": {"properties": {"b": NOTED}}}}, {}),
+    ({"dependencies": {"a": {"properties": {"b": NOTED}}}}, {}),
+    ({"properties": {"pii": NOTED}}, {}),
+    ({"properties": {"default": NOTED}}, {}),
+    ({"$ref": "#/$defs/Mail"}, {"$defs": {"Mail": NOTED}}),
+    ({"$ref": "#/$defs/E%20Mail"}, {"$defs": {"E Mail": NOTED}}),
+    ({"$ref": "#/oneOf/0"}, {"oneOf": [NOTED, {}]}),
+    ({"$ref": "#mail"}, {"$defs": {"Mail": {"$anchor": "mail", **NOTED}}}),
+    ({"$ref": "#mail"}, {"definitions": {"Mail": {"$id": "#mail", **NOTED}}}),
+    ({"items": [{"$ref": "people.json#/$defs/A"}]}, {"$id": "people.json", "oneOf": [{"properties": {"a": NOTED}}]}),
+    ({"$dynamicRef": "#mail"}, {"$defs": {"Mail": {"$dynamicAnchor": "mail", **NOTED}}}),
+    ({}, {"allOf": [{"properties": {"given": NOTED}}]}),
+    ({}, {"if": {"required": ["given"]}, "then": {"properties": {"given": NOTED}}}),
+    ({}, {"dependentSchemas": {"id": {"properties": {"given": NOTED}}}}),
+    ({}, {"patternProperties": {"^giv": NOTED}}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("given", "more"), NOTED_IN_JSON, ids=[json.dumps(each) for each in NOTED_IN_JSON])
+def test_a_personal_note_counts_wherever_it_stands_in_a_json_schema(given: Any, more: dict[str, Any]) -> None:
+    found = {field.name: field.kinds for field in feed.read("people.json", json_feed(given, **more)).feed.fields}
+    assert found["given"] == ("email",)
+    assert found["id"] == ()
+
+
+@pytest.mark.parametrize("note", [{"x-pii": "email"}, {"pii": True}, {"pii": ["email"]}, {"PII": "email"}])
+@pytest.mark.parametrize("place", range(len(NOTED_IN_JSON)))
+def test_a_mistaken_note_is_told_wherever_it_stands_in_a_json_schema(place: int, note: dict[str, Any]) -> None:
+    text = json_feed(*NOTED_IN_JSON[place][:1], **NOTED_IN_JSON[place][1])
+    mistaken = text.replace('"pii": "email"', json.dumps(note)[1:-1])
+    told = [str(each) for each in feed.read("people.json", mistaken).faults]
+    wanted = "it is a word for the kind" if "pii" in note else f'notes "{next(iter(note))}"'
+    assert any(wanted in each for each in told), told
+
+
+@pytest.mark.parametrize(
+    ("given", "more"),
+    [
+        ({"const": {"pii": "email"}}, {}),
+        ({"enum": [{"pii": "email"}]}, {}),
+        ({"default": {"pii": True}}, {}),
+        ({"examples": [{"x-pii": 1}]}, {}),
+        ({"properties": {"pii": {"type": "string"}, "x-pii": {"type": "string"}}}, {}),
+        ({"dependentRequired": {"pii": ["a"]}}, {}),
+        ({"pii": False}, {}),
+        ({"items": {"pii": False}}, {}),
+        ({}, {"$defs": {"Nobody": NOTED}}),
+        ({}, {"patternProperties": {"^x_": NOTED}, "additionalProperties": NOTED}),
+        ({}, {"pii": False}),
+    ],
+)
+def test_what_is_data_or_somebody_elses_is_no_personal_note(given: Any, more: dict[str, Any]) -> None:
+    found = feed.read("people.json", json_feed(given, **more))
+    assert found.faults == ()
+    assert found.feed.personal == frozenset()
+
+
+MAIL = {"type": "string", "pii": "email"}
+NOTED_IN_AVRO: list[Any] = [
+    MAIL,
+    ["null", MAIL],
+    {"type": MAIL},
+    {"type": "string", "pii": "email", "logicalType": "uuid"},
+    {"type": "array", "items": MAIL},
+    {"type": "array", "items": ["null", MAIL]},
+    {"type": "array", "items": "string", "pii": "email"},
+    {"type": "map", "values": MAIL},
+    {"type": "record", "name": "R", "fields": [{"name": "pii", "type": MAIL}]},
+    {"type": "record", "name": "R", "fields": [{"name": "a", "type": {"type": "map", "values": MAIL}}]},
+    {"type": "record", "name": "R", "pii": "email", "fields": []},
+    {"type": "enum", "name": "E", "symbols": ["pii"], "pii": "email"},
+    {"type": "fixed", "name": "F", "size": 4, "pii": "email"},
+]
+
+
+@pytest.mark.parametrize("type_", NOTED_IN_AVRO, ids=json.dumps)
+def test_a_personal_note_counts_wherever_it_stands_in_an_avro_schema(type_: Any) -> None:
+    name = type_.get("name", "string") if isinstance(type_, dict) else "string"
+    again = {"name": "again", "type": ["null", name], "default": None}
+    text = avro({"key": ["order_id"]}, ID, {"name": "given", "type": type_}, again)
+    found = {field.name: field.kinds for field in feed.parse("orders.avsc", text).fields}
+    assert found == {"order_id": (), "given": ("email",), "again": ("email",) if name != "string" else ()}
+
+
+@pytest.mark.parametrize("note", [{"x-pii": "email"}, {"pii": True}, {"pii": None}])
+@pytest.mark.parametrize("type_", NOTED_IN_AVRO, ids=json.dumps)
+def test_a_mistaken_note_is_told_once_wherever_it_stands_in_an_avro_schema(type_: Any, note: dict[str, Any]) -> None:
+    name = type_.get("name", "string") if isinstance(type_, dict) else "string"
+    fields = [ID, {"name": "given", "type": type_}, {"name": "again", "type": name}]
+    mistaken = avro({"key": ["order_id"]}, *fields).replace('"pii": "email"', json.dumps(note)[1:-1])
+    [told] = feed.read("orders.avsc", mistaken).faults
+    assert told.path.startswith("fields.1.type")
+    assert 'the field "given"' in told.message or told.path.endswith(".pii")
+
+
+def test_two_types_of_one_short_name_both_count() -> None:
+    def street(namespace: str, **note: str) -> dict[str, Any]:
+        fields = [{"name": "name", "type": "string", **note}]
+        return {"type": "record", "name": "Street", "namespace": namespace, "fields": fields}
+
+    fields = [
+        {"name": "home", "type": street("a", pii="address")},
+        {"name": "work", "type": street("b")},
+        {"name": "other", "type": ["null", "a.Street"]},
+    ]
+    orders = feed.parse("orders.avsc", avro({"key": ["order_id"]}, ID, *fields))
+    assert orders.personal == {"home", "other"}
+
+
+def test_several_kinds_inside_a_field_are_all_told_its_own_first() -> None:
+    given = {"type": "array", "pii": "contact", "items": [{"pii": "email"}, {"pii": "phone"}, {"pii": "email"}]}
+    found = feed.parse("people.json", json_feed(given)).fields[1]
+    assert found.kinds == ("contact", "email", "phone")
+
+
+@pytest.mark.parametrize("note", ["pii", "x-pii"])
+def test_a_note_of_the_whole_record_is_refused(note: str) -> None:
+    whole = {"type": "record", "name": "Order", "fields": [ID], "feed": {"key": ["order_id"]}, note: "person"}
+    for file, text in (("orders.avsc", json.dumps(whole)), ("people.json", json_feed({}, allOf=[{note: "person"}]))):
+        with pytest.raises(FeedError, match=f'notes "{note}" of the whole record, which is not read. Note it of the'):
+            feed.parse(file, text)
+
+
 def test_a_check_has_exactly_one_form() -> None:
     both = {"column": "price", "between": [0, 1], "not_null": True}
     assert "a check takes exactly one of" in fault({"key": ["order_id"], "checks": [both]})

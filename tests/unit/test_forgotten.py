@@ -4,7 +4,7 @@ import io
 import json
 import uuid
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
 
 import fastavro
@@ -155,6 +155,24 @@ def test_nothing_hides_behind_compression_nesting_or_statistics() -> None:
     assert absence.forms("ü") == {"ü".encode(), b"\\u00fc"}
 
 
+def test_what_is_short_is_not_found_by_mere_chance() -> None:
+    body = _written(store_schema=False)
+    by_chance = [body[at : at + 6] for at in range(4, len(body) - 6)]
+    assert not [needle for needle in by_chance if "its bytes" in found("a.parquet", body, needle)]
+    manifest = _manifest()
+    assert list(found("a.avro", manifest, manifest[-24:-18])) == []
+    metadata = b'{"last-updated-ms": 1795061234567, "total-records": "1795", "size": 1795}'
+    assert list(found("x/00001-a.metadata.json", metadata, b"1795")) == []
+    assert list(found("x/00001-a.metadata.json", metadata, b"last-updated-ms")) == ["its bytes"]
+    assert list(found("r.json", b'{"at": "1795-01-01", "n": 179500, "of": 0.1795}', b"1795")) == []
+    for body in (b'{"keys": ["1795"]}', b'{"keys":[1795]}', b"1795"):
+        assert list(found("r.json", body, b"1795")) == ["its bytes"]
+    texts = pa.table({"listed": ['["1795"]', None], "checksums": ["81795061", "-1795"], "alone": ["1795", "9"]})
+    sink = io.BytesIO()
+    pq.write_table(texts, sink)
+    assert list(found("a.parquet", sink.getvalue(), b"1795")) == ["column listed", "column alone"]
+
+
 def _archived(rows: pa.Table) -> bytes:
     """As extract, blanking and Spark's workers write them."""
     encoder = Encoder(rows.schema)
@@ -215,19 +233,45 @@ ELSEWHERE = timezone(timedelta(hours=2))
      (MOMENT.replace(tzinfo=None), "2026-01-02 03:04:05.001"),
      (MOMENT.astimezone(ELSEWHERE), "2026-01-02 03:04:05.001"),
      (MOMENT.replace(microsecond=0), "2026-01-02 03:04:05"), (MOMENT.date(), "2026-01-02"),
-     (MOMENT.time(), "03:04:05.001")],
+     (MOMENT.time(), "03:04:05.001000"), (time(3, 4), "03:04:00.000000")],
 )  # fmt: skip
 def test_a_key_is_shown_in_one_way(value: object, told: str) -> None:
     assert shown.key([value, 1]) == f"{told}/1"
 
 
 def test_a_listed_key_is_shown_the_same_by_a_comparison() -> None:
-    values = {"at": MOMENT, "yes": True, "octets": b"\x00\xff", "n": Decimal("1.50")}
+    values = {"at": MOMENT, "yes": True, "octets": b"\x00\xff", "n": Decimal("1.50"), "hour": time(3, 4)}
     schema = pa.schema([("at", pa.timestamp("us", "UTC")), ("yes", pa.bool_()), ("octets", pa.binary()),
-                        ("n", pa.decimal128(5, 2))])  # fmt: skip
+                        ("n", pa.decimal128(5, 2)), ("hour", pa.time64("us"))])  # fmt: skip
     there = pa.RecordBatch.from_pylist([values], schema=schema)
     done = reckon(Shape(schema, tuple(values)), expected=lambda: iter([there]), found=lambda: iter([there[:0]]))
     assert done.keys["lost"].listed == (shown.key(values.values()),)
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "told"),
+    [
+        ("4711", Decimal(4711), True),
+        ("4711.0", Decimal(4711), True),
+        ("4711.6", Decimal(4712), False),
+        ("4711", 4711, True),
+        ("4711.0", 4711, False),
+        ("2026-01-02", MOMENT.date(), True),
+        ("2026", date(2026, 1, 1), False),
+        ("2026-01-02T08:00", MOMENT.date(), False),
+        ("2026-01-02 03:04:05.001", MOMENT.replace(tzinfo=None), True),
+        ("2026-01-02T04:04:05.001000+01:00", MOMENT.replace(tzinfo=None), True),
+        ("2026-01-02 03:04", MOMENT.replace(second=0, microsecond=0), True),
+        ("2026-01-02 03:04:05.0010009", MOMENT, False),
+        ("2026-01-02", datetime(2026, 1, 2, tzinfo=UTC), False),
+        ("2026", datetime(2026, 1, 1, tzinfo=UTC), False),
+        ("0001-01-01T00:00:00+01:00", MOMENT, False),
+        ("anything", "anything", True),
+        ("00ff", b"\x00\xff", True),
+    ],
+)
+def test_a_typed_key_says_a_value_exactly_or_not(text: str, value: object, told: bool) -> None:
+    assert shown.says(text, value) is told
 
 
 @pytest.mark.parametrize(

@@ -17,10 +17,12 @@ from headrace.reconciliation import Reconciliation
 stats.initialize(factory=stats_utils.get_stats_factory(), export_legacy_names=True)
 rows = dict(expected_rows=3, found_rows=2, expected_unique=3, found_unique=2)
 told = dict(at=datetime.now(UTC), run="run", expected="clean", found="finance", scope="whole", snapshot=1, seconds=1.5)
-for feed, agrees, differences in (("same", True, {}), ("apart", False, {}), ("late", None, {"behind": "load first"})):
+late, broken = (None, {"behind": "load first"}), (None, {"failed": "no such column"})
+every = {"same": (True, {}), "apart": (False, {}), "late": late, "broken": broken}
+for feed, (agrees, differences) in every.items():
     reconciling.measure(feed, Reconciliation(agrees=agrees, differences=differences, **rows, **told))
 """
-NAMES = ("rows", "disagrees", "behind", "duration")
+NAMES = ("rows", "disagrees", "behind", "failed", "duration")
 
 
 def test_rows_verdict_and_duration_are_emitted_by_feed_and_stores() -> None:
@@ -34,7 +36,12 @@ def test_rows_verdict_and_duration_are_emitted_by_feed_and_stores() -> None:
         subprocess.run([sys.executable, "-c", MEASURE], check=True, env=environment)
     found = {(tags.pop("feed"), name.removeprefix("airflow.headrace.reconcile.")): value
              for name, tags, value in heard.told}  # fmt: skip
-    wanted = {"same": (2, 0, 0, 1500.0), "apart": (2, 1, 0, 1500.0), "late": (None, 0, 1, 1500.0)}
+    wanted = {
+        "same": (2, 0, 0, 0, 1500.0),
+        "apart": (2, 1, 0, 0, 1500.0),
+        "late": (None, 0, 1, 0, 1500.0),
+        "broken": (None, 0, 0, 1, 1500.0),
+    }
     assert found == {
         (feed, name): value
         for feed, values in wanted.items()

@@ -75,3 +75,14 @@ def test_a_warehouse_that_is_behind_neither_agrees_nor_differs() -> None:
     assert re.findall(r'class="cell (\w+)"', behind) == ["absent"] * 3
     assert "– behind" in behind
     assert "nothing was loaded yet" in behind
+
+
+def test_that_two_could_not_be_compared_stands_before_an_older_verdict() -> None:
+    broken = compared(2, agrees=None, differences={"failed": "public.orders has no column price."}, checksums=("", ""))
+    shown = page(broken, compared(1), compared(1, "clean"))
+    assert re.findall(r"<h2>([^<]+–[^<]+)</h2>", shown) == ["clean–finance", "archive–clean"], "those at fault first"
+    first = shown.split("<section")[1].split("</section>")[0]
+    assert "✗ not compared" in first
+    assert "public.orders has no column price." in first
+    assert "✓ agree" not in first
+    assert "✗ differ" not in first

@@ -1,7 +1,7 @@
 """Shares and masks: what leaves the lake."""
 
 import json
-from datetime import date
+from datetime import date, time
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import pytest
 
 from headrace import feed, masks, withheld
 from headrace.declaration import Mask
-from headrace.share import share
+from headrace.share import keys, share
 
 SCHEMAS = Path(__file__).parents[2] / "schemas"
 CUSTOMERS = feed.load(SCHEMAS / "customers.avsc")
@@ -93,3 +93,12 @@ def test_a_renamed_column_takes_along_from_whom_it_was_withheld() -> None:
 def test_a_personal_column_that_nothing_is_said_of_was_withheld() -> None:
     note = noted({**SECRET, "pii": "name"}, {"engineering": {}, "finance": {"keep": ["secret"]}})
     assert not withheld.reaches("secret", "engineering", noted=noted(SECRET, {"finance": {}}, note))
+
+
+def test_keys_that_are_times_are_told_as_their_warehouse_has_them() -> None:
+    declared = {"key": ["at"], "warehouses": {"finance": {}}}
+    fields = [{"name": "at", "type": {"type": "long", "logicalType": "time-micros"}}]
+    schema = {"type": "record", "name": "Row", "feed": declared, "fields": fields}
+    shared = share(feed.parse("rows.avsc", json.dumps(schema)), "finance")
+    told = keys(shared, [["03:04:05.500000"], ["23:59:59.999999"]], mask_key=b"key")
+    assert told.column("at").to_pylist() == [time(3, 4, 5, 500_000), time(23, 59, 59, 999_999)]

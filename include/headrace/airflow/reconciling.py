@@ -1,5 +1,6 @@
 """Reconciling as runs and people ask for it: compared, kept in the lake, and told to whoever watches."""
 
+import logging
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -7,21 +8,26 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from airflow.providers.common.compat.sdk import AirflowSkipException, Stats
+from airflow.sdk import get_current_context
 from airflow.sdk.configuration import conf
+from airflow.sdk.exceptions import AirflowTaskTimeout
 
 from headrace import feed as feeds
 from headrace import layout
 from headrace.airflow import alerts, feed_file
-from headrace.errors import FeedError, ReconcileError, WarehouseBehind
+from headrace.errors import FeedError, HeadraceError, ReconcileError, TurnTaken, WarehouseBehind
 from headrace.feed import Feed
+from headrace.heads import Heads
 from headrace.layout import ARCHIVE, CLEAN, STREAM, TOPIC
 from headrace.settings import Settings
 
 if TYPE_CHECKING:
     from headrace.lake import Lake
-    from headrace.reconciliation import Reconciliation
+    from headrace.reconciliation import Mark, Reconciliation
     from headrace.stages.derivation import Derived
     from headrace.stages.verify import Verification
+
+log = logging.getLogger(__name__)
 
 PATIENCE = timedelta(minutes=10)
 """How long a comparison that disagreed waits for the runs at work on the table, to be made once more without them."""
@@ -53,18 +59,81 @@ def _stores_of(name: str) -> list[str]:
 
 
 def prove(feed: Feed, store: str, *, run: str, full: bool) -> "Reconciliation | None":
-    """Compare, and where the two disagree tell whoever the feed names, and raise; skipped where one is behind."""
-    done = compare(feed, store, run=run, full=full)
+    """Compare, and where the two disagree tell whoever the feed names, and raise; skipped where one is behind.
+
+    That they could not be compared is kept and told too, once no other try comes.
+    """
+    begin = time.monotonic()
+    try:
+        done = compare(feed, store, run=run, full=full)
+    except TurnTaken:  # it comes again, and that is no try
+        raise
+    except (Exception, AirflowTaskTimeout) as error:
+        if _is_last(error):
+            _not_compared(feed, store, error, run=run, full=full, seconds=time.monotonic() - begin)
+        raise
     if done is not None:
         if done.behind:
             raise AirflowSkipException(done.behind)
         try:
             judge(feed, done)
         except ReconcileError as error:
-            page = layout.reconcile_page(conf.get("api", "base_url", fallback=""), feed.name)
-            alerts.tell(feed, f"{feed.name}: {done.pair} disagree", f"{error} {page}")
+            _tell(feed, f"{done.pair} disagree", str(error))
             raise
     return done
+
+
+def _tell(feed: Feed, what: str, why: str) -> None:
+    page = layout.reconcile_page(conf.get("api", "base_url", fallback=""), feed.name)
+    alerts.tell(feed, f"{feed.name}: {what}", f"{why} {page}")
+
+
+def _is_last(error: BaseException) -> bool:
+    """Whether no other try of this task follows; outside of a task there is none."""
+    if isinstance(error, HeadraceError) and not error.retry:
+        return True
+    try:
+        task = get_current_context()["ti"]
+    except RuntimeError:
+        return True
+    return task.try_number > task.max_tries
+
+
+def _not_compared(feed: Feed, store: str, error: BaseException, *, run: str, full: bool, seconds: float) -> None:
+    """Keep that two stores could not be compared, or the last verdict would go on to stand, and tell it.
+
+    What a retry may mend by itself, as a warehouse that is down, is told by night only: runs come every few minutes.
+    """
+    from headrace import reconciliation
+    from headrace.airflow import connections
+
+    # Only our own errors are known to hold no value of a row.
+    why = str(error) if isinstance(error, HeadraceError) else f"{type(error).__name__}; the task's log says more."
+    failed = reconciliation.of_failure(
+        why,
+        at=datetime.now(UTC),
+        run=run,
+        expected=_before(feed, store),
+        found=store,
+        scope="whole" if full else "changes",
+        seconds=seconds,
+    )
+    measure(feed.name, failed)
+    try:
+        lake = connections.lake(Settings())
+        since = reconciliation.compared(feed.name, store, run=run, lake=lake)
+        reconciliation.keep(feed.name, [failed], lake=lake, since=since)
+    except Exception as also:  # noqa: BLE001 - what the task failed with is raised, and this may be for the same reason
+        log.error("feed %s: that %s could not be compared is not kept: %s", feed.name, failed.pair, type(also).__name__)
+    if full or not (isinstance(error, HeadraceError) and error.retry):
+        _tell(feed, f"{failed.pair} could not be compared", why)
+
+
+def _before(feed: Feed, store: str) -> str:
+    """The store that this one is held against."""
+    if store == ARCHIVE:
+        return STREAM if feed.declaration.kinesis else TOPIC
+    return ARCHIVE if store == CLEAN else CLEAN
 
 
 def compare(feed: Feed, store: str, *, run: str, full: bool) -> "Reconciliation | None":
@@ -91,18 +160,16 @@ def archive(feed: Feed, *, run: str, full: bool = False) -> "Reconciliation | No
     from headrace.stages import verify
 
     lake, begin = connections.lake(Settings()), time.monotonic()
-    since = None if full else reconciliation.compared(feed.name, ARCHIVE, run=run, lake=lake) or BEFORE_THE_LAST
+    mark = reconciliation.compared(feed.name, ARCHIVE, run=run, lake=lake)
+    since = None if full else Heads.from_json(str(mark)) if mark else Heads()
     # A stream cannot be asked by our offsets, so no broker is needed.
     kafka = {} if feed.declaration.kinesis else connections.kafka()
     done = verify.verify(feed, lake=lake, kafka=kafka, since=since)
-    if done.snapshot in (None, since):
+    if done.snapshot is None or (since and since.next == done.reached.next):
         return None
     kept = of_verification(feed, done, run=run, seconds=time.monotonic() - begin)
-    return _kept(feed, kept, lake=lake, since=since)
-
-
-BEFORE_THE_LAST = -1
-"""No snapshot's id: what came with the last one is compared."""
+    reached = Heads(done.reached.topic_id, done.reached.next, done.reached.drained_id)
+    return _kept(feed, kept, lake=lake, since=mark, reached=reached.to_json())
 
 
 def of_verification(feed: Feed, done: "Verification", *, run: str, seconds: float) -> "Reconciliation":
@@ -124,7 +191,7 @@ def of_verification(feed: Feed, done: "Verification", *, run: str, seconds: floa
     return Reconciliation(
         at=datetime.now(UTC),
         run=run,
-        expected=STREAM if feed.declaration.kinesis else TOPIC,
+        expected=_before(feed, ARCHIVE),
         found=ARCHIVE,
         scope="whole" if done.is_whole else "changes",
         snapshot=done.snapshot,
@@ -150,8 +217,8 @@ def _accounted(feed: Feed, *, run: str) -> "Reconciliation | None":
     from headrace.stages import accounting
 
     lake, begin = connections.lake(Settings()), time.monotonic()
-    since = reconciliation.compared(feed.name, CLEAN, run=run, lake=lake)
-    done = accounting.account(feed, lake=lake, since=since)
+    mark = reconciliation.compared(feed.name, CLEAN, run=run, lake=lake)
+    done = accounting.account(feed, lake=lake, since=int(mark) if mark else None)
     if done is None:
         return None
     apart = {line.about: (line.expected, line.found) for line in done.lines if not line.agrees}
@@ -170,7 +237,7 @@ def _accounted(feed: Feed, *, run: str) -> "Reconciliation | None":
         differences={"accounts": apart} if apart else {},
         seconds=time.monotonic() - begin,
     )
-    return _kept(feed, kept, lake=lake, since=since)
+    return _kept(feed, kept, lake=lake, since=mark, reached=done.snapshot)
 
 
 def _derived(feed: Feed, *, run: str) -> "Reconciliation | None":
@@ -258,10 +325,12 @@ def warehouse(feed: Feed, name: str, *, run: str, full: bool = False) -> "Reconc
     return _kept(feed, kept, lake=lake)
 
 
-def _kept(feed: Feed, done: "Reconciliation", *, lake: "Lake", since: int | None = None) -> "Reconciliation":
+def _kept(
+    feed: Feed, done: "Reconciliation", *, lake: "Lake", since: "Mark | None" = None, reached: "Mark | None" = None
+) -> "Reconciliation":
     from headrace import reconciliation
 
-    reconciliation.keep(feed.name, [done], lake=lake, since=since)
+    reconciliation.keep(feed.name, [done], lake=lake, since=since, reached=reached)
     measure(feed.name, done)
     return done
 
@@ -269,8 +338,9 @@ def _kept(feed: Feed, done: "Reconciliation", *, lake: "Lake", since: int | None
 def measure(feed: str, done: "Reconciliation") -> None:
     """Figures for whoever watches Airflow's own."""
     tags = {"feed": feed, "expected": done.expected, "found": done.found, "scope": done.scope}
-    if not done.behind:
+    if done.agrees is not None:
         Stats.gauge("headrace.reconcile.rows", done.found_rows, tags=tags)
     Stats.gauge("headrace.reconcile.disagrees", int(done.agrees is False), tags=tags)
-    Stats.gauge("headrace.reconcile.behind", int(done.agrees is None), tags=tags)
+    Stats.gauge("headrace.reconcile.behind", int(done.behind is not None), tags=tags)
+    Stats.gauge("headrace.reconcile.failed", int(done.failed is not None), tags=tags)
     Stats.timing("headrace.reconcile.duration", done.seconds * 1000, tags=tags)

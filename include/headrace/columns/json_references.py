@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
-from urllib.parse import unquote
 
+from headrace import json_fields
 from headrace.columns.unfit import Unfit
 
 Schema = Mapping[str, Any]
@@ -52,42 +52,14 @@ def _parts(schema: Any, place: Place, led_by: list[str]) -> Iterator[Schema | No
         yield None
     elif isinstance(reference, str) and reference not in led_by:
         led_by.append(reference)
-        target = _target(reference, place.root)
-        if target is None:
+        found = json_fields.target(reference, place.root)
+        if found is None:
             message = f'refers to "{reference}", which is not in this file.'
             place.refuse(message, "Copy the definition under $defs, and refer to it there.", reference)
-        yield from _parts(target, place, led_by)
+        yield from _parts(found, place, led_by)
     every = schema.get("allOf")
     for each in every if isinstance(every, list) else ():
         yield from _parts(each, place, led_by)
-
-
-def _target(reference: str, root: Schema) -> Any:
-    """What a JSON pointer, or an anchor, in this file points at; None when it points nowhere."""
-    if not reference.startswith("#"):
-        return None
-    found: Any = root
-    pointer = unquote(reference[1:])
-    if pointer and not pointer.startswith("/"):
-        return next(_anchored(root, pointer), None)
-    for part in pointer.split("/")[1:]:
-        name = part.replace("~1", "/").replace("~0", "~")
-        if isinstance(found, list) and name.isdecimal() and int(name) < len(found):
-            found = found[int(name)]
-        else:
-            found = found.get(name) if isinstance(found, dict) else None
-    return found
-
-
-def _anchored(schema: Any, anchor: str) -> Iterator[Any]:
-    if isinstance(schema, dict):
-        if schema.get("$anchor") == anchor or f"#{anchor}" in (schema.get("$id"), schema.get("id")):
-            yield schema
-        for each in schema.values():
-            yield from _anchored(each, anchor)
-    elif isinstance(schema, list):
-        for each in schema:
-            yield from _anchored(each, anchor)
 
 
 def _joined(one: Mapping[str, Any], other: Schema) -> dict[str, Any]:

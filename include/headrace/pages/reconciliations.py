@@ -27,6 +27,8 @@ DEPTHS: Mapping[Depth, str] = {
     "sums": "declared sums, to the last digit",
     "checksum": "a hash of every row",
 }
+VERDICTS: Mapping[State, str] = {"met": "✓ agree", "failed": "✗ differ", "absent": "– behind"}
+NOT_COMPARED = "✗ not compared"
 SCOPES = {"changes": "what a run changed", "whole": "everything"}
 
 
@@ -52,7 +54,7 @@ class Pair:
 
     @property
     def agrees(self) -> bool:
-        return all(each.agrees is not False for each in self.last)
+        return all(standing(each) != "failed" for each in self.last)
 
 
 def history(feed: str, done: Sequence[Reconciliation], *, base_url: str) -> str:
@@ -67,6 +69,7 @@ def history(feed: str, done: Sequence[Reconciliation], *, base_url: str) -> str:
             depths=DEPTHS,
             state=state,
             standing=standing,
+            verdict=verdict,
             signs=SIGNS,
             scopes=SCOPES,
             told=TOLD,
@@ -79,7 +82,13 @@ def history(feed: str, done: Sequence[Reconciliation], *, base_url: str) -> str:
 
 
 def standing(done: Reconciliation) -> State:
+    if done.failed:
+        return "failed"
     return "absent" if done.agrees is None else "met" if done.agrees else "failed"
+
+
+def verdict(done: Reconciliation) -> str:
+    return NOT_COMPARED if done.failed else VERDICTS[standing(done)]
 
 
 def state(done: Reconciliation, depth: Depth) -> State:
@@ -115,7 +124,8 @@ def _bars(every: Sequence[Reconciliation]) -> tuple[Bar, ...]:
     bars = []
     for place, each in enumerate(reversed(every)):
         tall = max(HEIGHT * math.log10(1 + each.found_rows) / most, 3)
-        title = f"{moment(each)}: {SCOPES[each.scope]}, {each.found_rows:,} rows of {each.expected_rows:,}"
+        rows = "not compared" if each.failed else f"{each.found_rows:,} rows of {each.expected_rows:,}"
+        title = f"{moment(each)}: {SCOPES[each.scope]}, {rows}"
         bars.append(Bar(place * WIDTH, HEIGHT - tall, tall, standing(each), each.scope == "whole", title))
     return tuple(bars)
 

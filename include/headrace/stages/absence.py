@@ -31,6 +31,10 @@ from headrace.stages.sweep import ARCHIVED
 
 READERS = 2
 """How many objects are held in memory at once."""
+LONG = 8
+"""What has fewer bytes is met by chance: in compressed bytes anything, among digits that tell other things a number."""
+METADATA = ".metadata.json"
+"""How a table's own metadata is called: it holds counts, sizes, moments and ids, and no value of a row."""
 MISSING = ("NoSuchKey", "404")
 UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 HEX = re.compile(f"{OCTETS}([0-9a-f]*)")
@@ -143,15 +147,33 @@ def _read(lake: Lake, bucket: str, key: str) -> bytes | None:
 
 def search(key: str, body: bytes, needles: Collection[bytes]) -> Iterator[str]:
     """Where an object holds one of the needles."""
-    if _holds(body, needles):
-        yield "its bytes"
     read = READ.get(key.rpartition(".")[2])
+    if _holds(body, _sought(key, needles, compressed=read is not None)):
+        yield "its bytes"
     if read is not None and body:
         yield from read(body, needles)
 
 
+def _sought(key: str, needles: Collection[bytes], *, compressed: bool) -> list[bytes]:
+    """Those of the needles that an object's bytes, as they lie, hold by no mere chance."""
+    if compressed:
+        return [needle for needle in needles if len(needle) >= LONG]
+    return [needle for needle in needles if not (_is_short_number(needle) and key.endswith(METADATA))]
+
+
+def _is_short_number(needle: bytes) -> bool:
+    return len(needle) < LONG and needle.isdigit()
+
+
 def _holds(content: bytes, needles: Collection[bytes]) -> bool:
-    return any(needle in content for needle in needles)
+    return any(needle in content and _stands_there(needle, content) for needle in needles)
+
+
+def _stands_there(needle: bytes, content: bytes) -> bool:
+    """Whether a needle that is inside something is there as itself: a short number is not part of a longer one."""
+    if not _is_short_number(needle):
+        return True
+    return re.search(rb"(?<![\w.+-])" + needle + rb"(?![\w.+-])", content) is not None
 
 
 def _parquet(body: bytes, needles: Collection[bytes]) -> Iterator[str]:
@@ -185,7 +207,12 @@ def holds(values: pa.Array, needles: Collection[bytes]) -> bool:
     # All values lie one behind the other: only where that holds a needle is each asked.
     content = octets.buffers()[2]
     together = content.to_pybytes() if content is not None else b""
-    return any(needle in together and bool(pc.any(pc.match_substring(octets, needle)).as_py()) for needle in needles)
+    return any(needle in together and _is_in(octets, needle) for needle in needles)
+
+
+def _is_in(octets: pa.Array, needle: bytes) -> bool:
+    found = octets.filter(pc.fill_null(pc.match_substring(octets, needle), False))
+    return any(_stands_there(needle, value) for value in found.to_pylist())
 
 
 def _avro(body: bytes, needles: Collection[bytes]) -> Iterator[str]:

@@ -65,7 +65,7 @@ class Accounted:
 def account(feed: Feed, *, lake: Lake, since: int | None) -> Accounted | None:
     """Hold the accounts of what was published since a snapshot against the tables; None where nothing was.
 
-    Of a snapshot that is not known any more, the last publishing is looked at.
+    Without one, the last publishing is looked at; since one that is not known any more, all that still are.
     """
     table, archive = lake.find(layout.clean_table(feed.name)), lake.find(layout.archive_table(feed.name))
     current = table.current_snapshot() if table else None
@@ -94,7 +94,7 @@ def _published(table: Table, current: Snapshot, since: int | None) -> list[Snaps
     known = [each.snapshot_id for each in line]
     newer = line[: known.index(since)] if since in known else line
     runs = [each for each in newer if _noted(each, WRITTEN) and _is_placed(table, each)]
-    return runs[::-1] if since in known else runs[:1]
+    return runs[:1] if since is None else runs[::-1]
 
 
 def _is_placed(table: Table, snapshot: Snapshot) -> bool:

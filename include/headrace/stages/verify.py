@@ -12,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 from confluent_kafka import KafkaError, KafkaException
 from pyiceberg.table import Table
-from pyiceberg.table.snapshots import Snapshot
 
 from headrace import away, forgotten, imprint, layout
 from headrace.comparison import compare, doubles, holes, runs
@@ -27,7 +26,7 @@ from headrace.kafka import topic
 from headrace.kafka.compaction import is_compacted
 from headrace.kafka.span import Span, read
 from headrace.kafka.topic import Config, Topic
-from headrace.lake import Lake, ancestors, heads_at
+from headrace.lake import Lake, heads_at
 from headrace.losses import Loss, losses_of
 
 ENDLESS = 2**63 - 1
@@ -46,6 +45,8 @@ class Verification:
     losses: tuple[Loss, ...] = ()
     is_whole: bool = True
     """Whether everything was compared, not only what came last."""
+    reached: Heads = field(default_factory=Heads)
+    """How far the archive was compared."""
 
     @property
     def is_equal(self) -> bool:
@@ -69,17 +70,17 @@ class Source:
 
 @away.tells
 def verify(
-    feed: Feed, *, lake: Lake, kafka: Config, since: int | None = None, progress: Progress | None = None
+    feed: Feed, *, lake: Lake, kafka: Config, since: Heads | None = None, progress: Progress | None = None
 ) -> Verification:
     """Compare what is archived of a feed's topics with what the broker holds of it.
 
-    All of it, or what came `since` a snapshot of the archive; since the last one where that is no longer known.
+    All of it, or what came `since` the archive had these heads: all of it too where they tell nothing of it.
     """
     table = lake.find(layout.archive_table(feed.name))
     current = table.current_snapshot() if table else None
     snapshot = current.snapshot_id if current else None
     head = heads_at(table, snapshot) if table else Heads()
-    floor = _reached(table, current, since) if table and current and since is not None else Heads()
+    floor = _floor(since, head) if since else Heads()
     losses = losses_of(table) if table else ()
     dropped = dropped_of(table) if table else Dropped()
     blanked = forgotten.reach(forgotten.entries(feed.name, lake=lake))
@@ -102,14 +103,14 @@ def verify(
         ).verify(number, head=head, files=files.get(number, []))
         for number in numbers
     ]
-    return Verification(feed.name, snapshot, tuple(accounts), losses, is_whole=since is None)
+    return Verification(feed.name, snapshot, tuple(accounts), losses, is_whole=since is None, reached=head)
 
 
-def _reached(table: Table, current: Snapshot, since: int) -> Heads:
-    """How far the archive was at a snapshot, or before the last commit where that snapshot is gone."""
-    known = {each.snapshot_id for each in ancestors(table, current.snapshot_id)}
-    before = since if since in known else current.parent_snapshot_id
-    return heads_at(table, before) if before in known else Heads()
+def _floor(since: Heads, head: Heads) -> Heads:
+    """Where each partition was, if its topic is still the same and it has not gone back since."""
+    same = {False: since.topic_id == head.topic_id, True: since.drained_id == head.drained_id}
+    known = {number: next_ for number, next_ in since.next.items() if same[number < 0] and next_ <= head.of(number)}
+    return Heads(next=known)
 
 
 def _by_partition(every: Iterable[Claim], floor: Heads) -> dict[int, list[Claim]]:
