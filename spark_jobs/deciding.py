@@ -8,6 +8,7 @@ from pyspark.sql import functions as F
 from headrace.clean import CHANGED, CONTENT, HIDDEN_ROW, PATCH, RANK_OFFSET
 from headrace.stages.transform import TransformPlan
 from spark_jobs import merging, patching, places
+from spark_jobs.content import content
 from spark_jobs.merging import CONTENTS, COORDINATES, NOTHING, RECORDS, same_key
 
 # Columns of our own begin as no field may, so that none takes the place of a feed's.
@@ -70,7 +71,7 @@ def _patched(plan: TransformPlan) -> tuple[dict[str, Column], Column]:
         **values,
         HIDDEN_ROW: hidden,
         **state.coordinates,
-        CONTENT: F.when(hidden, F.lit(NOTHING)).otherwise(merging.content(values, plan)),
+        CONTENT: F.when(hidden, F.lit(NOTHING)).otherwise(content(values, plan)),
         PATCH: patching.memory(state),
         # A version that has no such field any more says nothing of it.
         **{name: F.col(f"t.{name}") for name in plan.dropped},
