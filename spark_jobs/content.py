@@ -44,46 +44,53 @@ def content(value: Mapping[str, Column], plan: TransformPlan) -> Column:
 
 def _told(value: Column, type_: IcebergType, place: Place, plan: TransformPlan) -> Iterator[Column]:
     if place.name not in plan.defaults:
-        yield _numbered(value, type_, place)
+        yield from _numbered(value, type_, place)
         return
     usual = value.eqNullSafe(F.lit(plan.defaults[place.name]).try_cast(plan.columns[place.name]))
-    yield F.when(~usual, _numbered(value, type_, place))
+    yield from (F.when(~usual, part) for part in _numbered(value, type_, place))
     yield F.when(value.isNull(), F.lit(-place.number))
 
 
-def _numbered(value: Column, type_: IcebergType, place: Place) -> Column:
-    return F.when(value.isNotNull(), F.struct(F.lit(place.number), _parts(value, type_, place)))
+def _numbered(value: Column, type_: IcebergType, place: Place) -> Iterator[Column]:
+    yield F.when(value.isNotNull(), F.lit(place.number))
+    yield from _parts(value, type_, place)
 
 
-def _parts(value: Column, type_: IcebergType, place: Place) -> Column:
-    """A value that is not null as what it is made of; the width of a number says nothing, nor does the order of a map's
-    entries or of a struct's members."""
+def _parts(value: Column, type_: IcebergType, place: Place) -> Iterator[Column]:
+    """What a value is made of, all of it null where the value is. The width of a number says nothing, nor does the
+    order of a map's entries or of a struct's members.
+
+    They are not nested as the value is: Spark Connect takes no plan that is too deep.
+    """
     match type_:
         case IntegerType():
-            return value.cast("bigint")
+            yield value.cast("bigint")
         case FloatType():
-            return value.cast("double")
+            yield value.cast("double")
         case DecimalType():
-            return value.cast("string")
+            yield value.cast("string")
         case MapType():
-            entries = F.transform(F.map_entries(value), lambda each: _entry(each, type_.value_type, place))
-            return F.struct(F.size(value), F.array_sort(entries))
+            entries = F.map_entries(value)
+            yield F.array_size(entries)
+            yield F.array_sort(F.transform(entries, lambda each: _entry(each, type_.value_type, place)))
         case ListType():
-            return F.struct(
-                F.size(value),
-                F.transform(value, lambda each: _maybe(each, type_.element_type, place.inside("element"))),
-            )
+            inside = place.inside("element")
+            yield F.array_size(value)
+            yield F.transform(value, lambda each: F.struct(*_maybe(each, type_.element_type, inside)))
         case StructType(fields=fields):
             members = ((value[field.name], field.field_type, place.inside(field.name)) for field in fields)
-            told = (_numbered(*member) for member in sorted(members, key=lambda member: member[2].number))
-            return F.struct(*told, F.lit(END))
-    return value
+            for member in sorted(members, key=lambda member: member[2].number):
+                yield from _numbered(*member)
+            yield F.when(value.isNotNull(), F.lit(END))
+        case _:
+            yield value
 
 
 def _entry(entry: Column, type_: IcebergType, place: Place) -> Column:
-    return F.struct(entry["key"], _maybe(entry["value"], type_, place.inside("value")))
+    return F.struct(entry["key"], *_maybe(entry["value"], type_, place.inside("value")))
 
 
-def _maybe(value: Column, type_: IcebergType, place: Place) -> Column:
+def _maybe(value: Column, type_: IcebergType, place: Place) -> Iterator[Column]:
     """One of many values, and whether it is null."""
-    return F.struct(value.isNull(), F.when(value.isNotNull(), _parts(value, type_, place)))
+    yield value.isNull()
+    yield from _parts(value, type_, place)
