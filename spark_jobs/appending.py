@@ -9,7 +9,7 @@ from headrace.clean import CONTENT, FROM_OFFSET, FROM_PARTITION, RANK_OFFSET, RA
 from headrace.quarantine import Reason
 from headrace.stages.transform import TransformPlan
 from spark_jobs.conditions import lies_in
-from spark_jobs.merging import content
+from spark_jobs.content import content
 
 # Columns of our own begin as no field may, so that none takes the place of a feed's.
 FIRST, STANDS, HELD, KEY, VERDICT = "_first", "_stands", "_held", "_key_", "_verdict"

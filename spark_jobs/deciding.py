@@ -8,10 +8,12 @@ from pyspark.sql import functions as F
 from headrace.clean import CHANGED, CONTENT, HIDDEN_ROW, PATCH, RANK_OFFSET
 from headrace.stages.transform import TransformPlan
 from spark_jobs import merging, patching, places
+from spark_jobs.content import content
 from spark_jobs.merging import CONTENTS, COORDINATES, NOTHING, RECORDS, same_key
 
 # Columns of our own begin as no field may, so that none takes the place of a feed's.
 REPLACES, OUTCOME, WRITES, STOOD, PLACE = "_replaces", "_outcome", "_writes", "_stood", "_place"
+SEEN = "_seen"
 
 NOTES = (RECORDS, CONTENTS, REPLACES, OUTCOME, WRITES, STOOD, PLACE, f"{STOOD}{CONTENT}")
 """What is known of a row and is not written."""
@@ -24,27 +26,37 @@ def decided(fresh: DataFrame, met: DataFrame, plan: TransformPlan) -> DataFrame:
     both = fresh.alias("s").join(met.alias("t"), same_key(plan.key, "s.", "t."), "left")
     row, writes = (_patched if plan.merge == "patch" else _chosen)(plan)
     stood = F.col(f"t.{RANK_OFFSET}").isNotNull()
-    seen, shown = stood & ~F.col(f"t.{HIDDEN_ROW}"), ~row[HIDDEN_ROW]
-    same = F.col(f"t.{CONTENT}").eqNullSafe(row[CONTENT])
-    outcome = (
-        F.when(~writes, None)
-        .when(shown & ~seen, F.lit("inserted"))
-        .when(shown & ~same, F.lit("updated"))
-        .when(~shown & (seen | ~stood), F.lit("deleted"))
-    )
     place = places.unit(F.col(f"t.{plan.partition.field}"), plan) if plan.partition else F.lit(None).cast("bigint")
-    # What only ranks otherwise now is written, but nothing that reads changes has to look at it.
-    changed = F.when(outcome.isNotNull(), F.lit(plan.change)).otherwise(F.col(f"t.{CHANGED}"))
-    return both.select(
+    rows = both.select(
         *(each.alias(name) for name, each in row.items()),
-        changed.cast("bigint").alias(CHANGED),
         *(F.col(f"s.{name}") for name in (RECORDS, CONTENTS)),
-        F.col(f"t.{CONTENT}").alias(f"{STOOD}{CONTENT}"),
+        *(F.col(f"t.{name}").alias(f"{STOOD}{name}") for name in (CONTENT, CHANGED)),
+        (stood & ~F.col(f"t.{HIDDEN_ROW}")).alias(SEEN),
         stood.alias(STOOD),
         place.alias(PLACE),
         writes.alias(WRITES),
-        outcome.alias(OUTCOME),
     )
+    if plan.merge == "patch":
+        # Of the columns and not of what they are made of, which is long: Spark would plan with each of its copies.
+        said = content({name: F.col(name) for name in plan.columns}, plan)
+        rows = rows.withColumn(CONTENT, F.when(F.col(HIDDEN_ROW), F.lit(NOTHING)).otherwise(said))
+    return _told(rows, [*row, CONTENT], plan)
+
+
+def _told(rows: DataFrame, names: list[str], plan: TransformPlan) -> DataFrame:
+    """The rows with what readers will see of them."""
+    seen, shown = F.col(SEEN), ~F.col(HIDDEN_ROW)
+    same = F.col(f"{STOOD}{CONTENT}").eqNullSafe(F.col(CONTENT))
+    outcome = (
+        F.when(~F.col(WRITES), None)
+        .when(shown & ~seen, F.lit("inserted"))
+        .when(shown & ~same, F.lit("updated"))
+        .when(~shown & (seen | ~F.col(STOOD)), F.lit("deleted"))
+    )
+    # What only ranks otherwise now is written, but nothing that reads changes has to look at it.
+    changed = F.when(outcome.isNotNull(), F.lit(plan.change)).otherwise(F.col(f"{STOOD}{CHANGED}"))
+    notes = (RECORDS, CONTENTS, f"{STOOD}{CONTENT}", STOOD, PLACE, WRITES)
+    return rows.select(*dict.fromkeys(names), changed.cast("bigint").alias(CHANGED), *notes, outcome.alias(OUTCOME))
 
 
 def _chosen(plan: TransformPlan) -> tuple[dict[str, Column], Column]:
@@ -70,7 +82,6 @@ def _patched(plan: TransformPlan) -> tuple[dict[str, Column], Column]:
         **values,
         HIDDEN_ROW: hidden,
         **state.coordinates,
-        CONTENT: F.when(hidden, F.lit(NOTHING)).otherwise(merging.content(values, plan)),
         PATCH: patching.memory(state),
         # A version that has no such field any more says nothing of it.
         **{name: F.col(f"t.{name}") for name in plan.dropped},

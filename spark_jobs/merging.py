@@ -1,18 +1,16 @@
 """Merging: versions to one row per key, by one total order, so that no split into batches can change the result."""
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import reduce
 
-from pyiceberg.types import DecimalType, FloatType, IcebergType, IntegerType, ListType, MapType, StructType
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from headrace.clean import BOTTOM, CONTENT, FROM_OFFSET, FROM_PARTITION, HIDDEN_ROW, RANK_OFFSET, RANK_PARTITION
-from headrace.columns import field_types
 from headrace.record import AFTER
 from headrace.stages.transform import TransformPlan
 from spark_jobs.conditions import any_of
+from spark_jobs.content import content
 from spark_jobs.origins import IMPORTED, is_from_elsewhere
 
 # Columns of our own begin as no field may, so that none takes the place of a feed's.
@@ -176,48 +174,6 @@ def counts() -> tuple[Column, Column]:
         F.count_if(COUNTED).alias(RECORDS),
         F.collect_set(F.when(F.col(COUNTED), F.col(CONTENT))).alias(CONTENTS),
     )
-
-
-def content(value: Mapping[str, Column], plan: TransformPlan) -> Column:
-    """A hash of what a row shows, that outlives a new version of the schema: it skips nulls.
-
-    So a column that was added since leaves it as it was, and so does the default that older rows have there.
-    """
-    types = field_types(plan.schema_type, json.loads(plan.reader))
-    parts: list[Column] = []
-    for name in sorted(plan.columns, key=lambda name: plan.numbers.get(name, 0)):
-        part = comparable(value[name], types[name])
-        if name not in plan.defaults:
-            parts.append(part)
-            continue
-        usual = value[name].eqNullSafe(F.lit(plan.defaults[name]).try_cast(plan.columns[name]))
-        parts += [F.when(~usual, part), F.when(value[name].isNull(), F.lit(True))]
-    return F.xxhash64(*parts)
-
-
-def comparable(value: Column, type_: IcebergType) -> Column:
-    """A value that can be compared: Spark compares no maps, and neither the order of their entries nor of a struct's
-    members nor the width of a number says anything."""
-    match type_:
-        case IntegerType():
-            return value.cast("bigint")
-        case FloatType():
-            return value.cast("double")
-        case DecimalType():
-            return value.cast("string")
-        case MapType():
-            return F.array_sort(F.transform(F.map_entries(value), lambda entry: _entry(entry, type_.value_type)))
-        case ListType():
-            return F.transform(value, lambda each: comparable(each, type_.element_type))
-        case StructType(fields=fields):
-            named = sorted(fields, key=lambda field: field.name)
-            members = (comparable(value[field.name], field.field_type).alias(field.name) for field in named)
-            return F.when(value.isNotNull(), F.struct(*members))
-    return value
-
-
-def _entry(entry: Column, type_: IcebergType) -> Column:
-    return F.struct(entry["key"].alias("key"), comparable(entry["value"], type_).alias("value"))
 
 
 def same_key(key: Sequence[str], left: str, right: str) -> Column:

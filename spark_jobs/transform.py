@@ -71,6 +71,15 @@ class Survey:
     places: list[int]
     """The partitions of its rows, where versions of a key never change theirs."""
 
+    @property
+    def new(self) -> int:
+        """How many records are judged for the first time."""
+        return self.accounts["read"] - self.again
+
+    @property
+    def rejected_new(self) -> int:
+        return self.accounts["quarantined"] - self.rejected_again
+
 
 @dataclass(frozen=True)
 class Transform:
@@ -94,7 +103,7 @@ class Transform:
         if plan.merge == "append" and whole is not None:
             batch = self.keep(self.flat(appending.rejudged(batch, whole)))
             seen = survey(batch, plan)
-        refuse_too_many(seen.accounts, feed=plan.feed, limit=plan.limit, reasons=lambda: _reasons(batch))
+        refuse_too_many(seen.rejected_new, seen.new, feed=plan.feed, limit=plan.limit, reasons=lambda: _reasons(batch))
         if seen.accounts["quarantined"] or seen.again or plan.judged or whole is not None:
             quarantine(self.spark, batch if whole is None else _newest(batch, whole), plan)
         good = batch.where(_good())
@@ -295,7 +304,8 @@ def _newest(batch: DataFrame, whole: DataFrame) -> DataFrame:
 
 
 def _reasons(batch: DataFrame) -> dict[str, int]:
-    return dict(batch.where(~_good()).groupBy("reason").count().collect())
+    """What new records are rejected for."""
+    return dict(batch.where(~_good() & ~F.col(AGAIN)).groupBy("reason").count().collect())
 
 
 def _told(accounts: dict[str, int]) -> dict[str, int]:

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from pyiceberg.schema import Schema
+from pyiceberg.schema import Schema, index_by_name
 from pyspark.sql import SparkSession
 
 from headrace import clean, feed, record
@@ -132,6 +132,7 @@ def transform_plan(example: Feed, snapshot: int, *, base: int, types: dict[str, 
         reader=json.dumps(example.schema),
         writers={1: json.dumps(example.schema)},
         columns=types,
+        numbers=index_by_name(clean.schema(example)),
         key=declared.key,
         order=declared.order,
         merge=declared.merge,

@@ -49,7 +49,8 @@ def declared_faults(feed: Feed, earlier: Earlier) -> Iterator[Fault]:
     yield from fixed.rebuilds(feed, before, origin=earlier.origin)
     if feed.declaration.delete != before.declaration.delete:
         message = f"is not what it was in {earlier.origin}: rows that are merged already stay as they are."
-        yield Fault("", f"{feed.attribute}.delete", message, severity="warning")
+        fix = f"To have them follow: headrace rebuild {feed.name}"
+        yield Fault("", f"{feed.attribute}.delete", message, fix, severity="warning")
     yield from _unframed_faults(feed, earlier)
     yield from _default_faults(feed, earlier)
     yield from _drained_faults(feed, earlier)

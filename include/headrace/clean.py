@@ -6,7 +6,7 @@ from typing import Any
 
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.partitioning import PartitionField, PartitionSpec
-from pyiceberg.schema import Schema, assign_fresh_schema_ids
+from pyiceberg.schema import Schema, assign_fresh_schema_ids, index_by_name
 from pyiceberg.table import Table
 from pyiceberg.table.sorting import NullOrder, SortField, SortOrder
 from pyiceberg.transforms import (
@@ -169,6 +169,12 @@ def schema(feed: Feed) -> Schema:
     ]
     # As the catalog gives it back: a text with a meaning of its own is a string there.
     return Schema.model_validate_json(assign_fresh_schema_ids(Schema(*fields)).model_dump_json())
+
+
+def lacks(table: Table, feed: Feed) -> bool:
+    """Whether a version of the feed has brought columns, or what is nested in them, that the table has not got yet."""
+    own = Schema(*shown(feed, schema(feed)).fields)
+    return not index_by_name(own).keys() <= index_by_name(table.schema()).keys()
 
 
 def spec(table: Schema, partition: Partition | None) -> PartitionSpec:

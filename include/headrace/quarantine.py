@@ -132,10 +132,12 @@ def _change(feed: Feed, lake: Lake, *which: str, keep: str | None = None) -> Non
 
 
 def refuse_too_many(
-    accounts: Mapping[str, int], *, feed: str, limit: Quarantine, reasons: Callable[[], Mapping[str, int]]
+    rejected: int, read: int, *, feed: str, limit: Quarantine, reasons: Callable[[], Mapping[str, int]]
 ) -> None:
-    """Stop a run that would reject more than its feed allows; `reasons` counts what for, and is asked only then."""
-    read, rejected = accounts["read"], accounts["quarantined"]
+    """Stop a run that would reject more of the new records it read than its feed allows.
+
+    `reasons` counts what for, and is asked only then. Records that are judged again tell nothing of what comes in.
+    """
     too_many = limit.count is not None and rejected > limit.count
     too_large = limit.share is not None and rejected > limit.share * read
     if not (too_many or too_large):
@@ -143,7 +145,7 @@ def refuse_too_many(
     allowed = f"{limit.count} records" if too_many else f"{limit.share:.1%} of them"
     told = ", ".join(f"{reason} {count}" for reason, count in sorted(reasons().items()))
     raise QuarantineFull(
-        f"feed {feed}: {rejected} of {read} records would go to quarantine ({told}), and its limit is {allowed}. "
+        f"feed {feed}: {rejected} of {read} new records would go to quarantine ({told}), and its limit is {allowed}. "
         f"Nothing was changed: readers still see the rows before this run. Mend the producer or the schema, or raise "
         f"the limit in the feed file (quarantine), then clear the transform task."
     )

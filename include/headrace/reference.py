@@ -133,8 +133,10 @@ def words(attribute: Schema) -> str:
             return "list"
         case {"type": "object", "additionalProperties": dict(values)} if values:
             return f"object: name to {words(values)}"
-        case {"type": "string", "pattern": pattern}:
-            return "size" if "MiB" in pattern else "duration"
+        case {"type": "string", "pattern": pattern} if "MiB" in pattern:
+            return "size"
+        case {"type": "string", "pattern": pattern} if "smhd" in pattern:
+            return "duration"
     plain = {"string": "text", "integer": "number", "number": "number", "boolean": "true, false"}
     return plain.get(attribute.get("type", ""), "object")
 

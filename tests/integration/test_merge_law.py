@@ -37,7 +37,9 @@ FIELDS = [
     {"name": "id", "type": "string"},
     {"name": "revision", "type": ["null", "int"], "default": None},
     {"name": "left", "type": ["null", "boolean"], "default": None},
+    # Two of a kind that say the same things: a value that moves from one to the other is another content.
     {"name": "note", "type": ["null", "string"], "default": None},
+    {"name": "mark", "type": ["null", "string"], "default": None},
     {
         "name": "place",
         "type": [
@@ -82,6 +84,7 @@ def rows(order: bool) -> st.SearchStrategy[dict[str, Any]]:
             "revision": few([None, 1, 2, 3, 4]) if order else st.none(),
             "left": few([None, None, None, False, True]),
             "note": few([None, "a", "b"]),
+            "mark": few([None, "a", "b"]),
             # What holds nothing is nothing, in a table as in a patch.
             "place": st.none() | place.filter(lambda each: any(each.values())),
         }

@@ -189,10 +189,26 @@ def test_a_run_that_would_reject_more_than_its_feed_allows_stops_and_changes_not
     shop = workshop({**ORDER, "quarantine": limit})
     shop.publish(order("a"), Record(b"no frame", key="b"), Record(b"none either", key="c"))
     shop.extract()
-    with pytest.raises(QuarantineFull, match=r"2 of 3 records would go to quarantine \(unframed 2\)"):
+    with pytest.raises(QuarantineFull, match=r"2 of 3 new records would go to quarantine \(unframed 2\)"):
         shop.transform("stops")
     assert shop.quarantine() == {}
     assert shop.redeclared(quarantine={}).again()["quarantined"] == 2
+
+
+@pytest.mark.parametrize("limit", [{"count": 1}, {"share": 0.5}], ids=str)
+def test_the_limit_is_about_new_records_and_not_about_those_that_are_judged_again(
+    workshop: Make, limit: dict[str, float]
+) -> None:
+    shop = workshop({**ORDER, "checks": [CHEAP]})
+    shop.merge(order("a", price="11.00"), order("b", price="12.00"))
+    limited = shop.redeclared(quarantine=limit)
+    release.release(limited.feed, lake=limited.lake, choice=Choice())
+    assert limited.merge(order("c"))["quarantined"] == 2, "what was released and is still bad stops no run"
+    assert limited.again(anew=True)["quarantined"] == 2, "nor does all that ever was rejected stop a rebuild"
+    release.release(limited.feed, lake=limited.lake, choice=Choice())
+    with pytest.raises(QuarantineFull, match=r"2 of 3 new records would go to quarantine \(check 1, unframed 1\)"):
+        limited.merge(order("d"), order("e", price="11.00"), Record(b"no frame", key="f"))
+    assert set(limited.quarantine().values()) == {"check"}
 
 
 def test_the_listing_tells_no_value_and_a_record_is_shown_to_who_asks_for_it(

@@ -52,6 +52,41 @@ def test_the_split_into_batches_does_not_change_the_table(workshop: Make, sizes:
     assert shop.quarantine() == {}
 
 
+RECENT, OLD = 1_790_000_000_000, 1_780_000_000_000
+BY_DAY = {"field": "created_at", "by": "day"}
+
+
+@pytest.mark.parametrize(
+    ("declared", "old", "recent"),
+    [
+        # Keys in no order: only the partitions of the batch's own values are looked at.
+        ({"partition": {**BY_DAY, "immutable": True}}, ["b", "y"], [order("a", 2), order("z", 1)]),
+        # Keys that grow: the files' lowest and highest keys tell where they may lie.
+        ({"partition": BY_DAY}, ["k1", "k2"], [order("m1", 2), order("m3", 1), gone("m2")]),
+        ({}, ["k1", "k2"], [order("m1", 2), order("m3", 1), gone("m2")]),
+    ],
+    ids=["an immutable partition field", "keys located in partitions", "keys located in a table without partitions"],
+)
+def test_a_merge_of_recent_keys_reads_no_file_of_older_ones(
+    workshop: Make, declared: dict[str, Any], old: list[str], recent: list[Record]
+) -> None:
+    shop = workshop({**ORDER, **declared})
+    shop.merge(*(order(each, 1, created_at=OLD) for each in old))
+    shop.merge(order(recent[0].key or "", 1), order(recent[-1].key or "", 1, price="3.00"))
+    table, newer = shop.lake.find(layout.clean_table(shop.feed.name)), "created_at > '2026-08-01T00:00:00+00:00'"
+    everything, some = ({each.file.file_path for each in table.scan(*where).plan_files()} for where in ((), (newer,)))
+    assert (len(everything), len(some)) == (2, 1)
+    for path in everything - some:
+        table.io.delete(path)
+    # What is not there any more cannot have been read.
+    accounts = shop.merge(*recent)
+    assert accounts["updated"] >= 1
+    found = table.refresh().scan(newer).to_arrow().to_pylist()
+    assert {row["id"]: row["revision"] for row in found if not row["_hidden"]} == {
+        each.value["id"]: each.value["revision"] for each in recent if isinstance(each.value, dict)
+    }
+
+
 def test_what_does_not_decode_goes_to_quarantine_and_the_rest_goes_on(workshop: Make) -> None:
     shop = workshop()
     good = shop.encoded(order("a", 1).value)

@@ -482,6 +482,7 @@ def test_a_change_that_may_not_be_is_told_without_a_server(repository: Path, tex
         (avro(PRICE, AT, order=["price"]), "feed.order", "decided between the versions"),
         (avro(PRICE, AT, merge="first"), "feed.merge", "it has made the rows"),
         (avro(PRICE, AT, partition={"field": "created_at", "immutable": True}), "feed.partition", "was null in HEAD"),
+        (avro(PRICE, AT, delete={"field": "order_id", "one_of": ["none"]}), "feed.delete", "merged already stay"),
     ],
 )
 def test_a_change_that_takes_a_rebuild_is_a_warning_with_the_command(

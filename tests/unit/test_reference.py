@@ -9,6 +9,7 @@ from jsonschema import Draft7Validator
 
 from headrace import feed, reference
 from headrace.declaration import Declaration
+from headrace.quarantine import Reason
 
 ROOT = Path(__file__).parents[2]
 SCHEMAS, DOCS = ROOT / "schemas", ROOT / "docs"
@@ -40,6 +41,18 @@ def test_every_attribute_is_documented() -> None:
     for part in (whole, *whole["$defs"].values()):
         for name in part["properties"]:
             assert f"| `{name}` |" in tables
+
+
+def test_a_text_of_some_pattern_is_a_size_a_duration_or_a_text() -> None:
+    tables = reference.tables()
+    for told in ("`file` | text", "`retry_delay` | duration", "`largest_message` | number or size"):
+        assert f"| {told} |" in tables
+
+
+@pytest.mark.parametrize("page", [reference.PAGE, "quarantine.md"])
+def test_every_reason_for_quarantine_is_documented(page: str) -> None:
+    text = (DOCS / page).read_text(encoding="utf-8")
+    assert [reason for reason in Reason if f"| `{reason}` |" not in text] == []
 
 
 def test_the_example_of_the_page_is_a_good_feed() -> None:

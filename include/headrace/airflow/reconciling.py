@@ -281,7 +281,7 @@ def _follow(feed: Feed, *, lake: "Lake", alone: "Callable[[], Any]") -> None:
     from headrace import clean
 
     table = lake.find(layout.clean_table(feed.name))
-    if table and not {field.name for field in feed.fields} <= set(table.schema().column_names):
+    if table and clean.lacks(table, feed):
         with alone():
             clean.clean_of(feed, lake)
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict, Field
+from pyiceberg.schema import index_by_name
 from pyiceberg.table import Table
 from pyiceberg.types import (
     BooleanType,
@@ -70,8 +71,8 @@ class TransformPlan(BaseModel):
     renames: dict[str, str] = {}
     """What drained records call a field: new name to old name."""
     columns: dict[str, str]
-    numbers: dict[str, int] = {}
-    """The clean table's own numbers of these columns."""
+    numbers: dict[str, int]
+    """The clean table's own numbers of these columns, and of what is nested in them, by full names."""
     defaults: dict[str, str] = {}
     """What rows hold in columns that were added after them."""
     dropped: dict[str, str] = {}
@@ -233,7 +234,7 @@ def _planned(
         aliases=_aliases(feed),
         renames=dict(declared.topic.drains.fields) if declared.topic.drains else {},
         columns=wanted,
-        numbers={name: target.schema().find_field(name).field_id for name in wanted},
+        numbers=index_by_name(target.schema()),
         defaults=_defaults(target, wanted),
         dropped={name: type_ for name, type_ in _types(target).items() if name not in {*wanted, *hidden_types(feed)}},
         key=declared.key,
