@@ -117,7 +117,7 @@ class Forget:
         hashed = holding.digested(rows, self.plan, self.spark, secret=0)
         fields = (in_utc(F.col(KEY)[name], self.plan.columns[name]).alias(name) for name in self.plan.key)
         found, typed = hashed.select(WHICH, DIGEST, *fields).orderBy(WHICH).collect(), self.asked.keys
-        right = [None not in row and all(map(shown.says, typed[row[0]], row[2:])) for row in found]
+        right = [all(map(shown.says, typed[row[0]], row[2:])) for row in found]
         if bad := [str(row[0] + 1) for row, is_right in zip(found, right, strict=True) if not is_right]:
             types = ", ".join(f"{name} ({self.plan.columns[name]})" for name in self.plan.key)
             raise SettingsError(f"feed {self.plan.feed}: key number {', '.join(bad)} is not of its type: {types}.")

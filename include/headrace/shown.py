@@ -41,9 +41,14 @@ def _brief(text: str) -> str:
 
 
 def says(text: str, value: Any) -> bool:
-    """Whether a text that somebody typed says exactly this value; engines round, cut off and fill up what they read."""
+    """Whether a text that somebody typed says exactly this value; engines round, cut off and fill up what they read.
+
+    What they cannot read at all is none.
+    """
     try:
         match value:
+            case None:
+                return False
             case bool() | str():
                 return True
             case int():

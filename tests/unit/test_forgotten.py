@@ -268,6 +268,7 @@ def test_a_listed_key_is_shown_the_same_by_a_comparison() -> None:
         ("0001-01-01T00:00:00+01:00", MOMENT, False),
         ("anything", "anything", True),
         ("00ff", b"\x00\xff", True),
+        ("no number", None, False),
     ],
 )
 def test_a_typed_key_says_a_value_exactly_or_not(text: str, value: object, told: bool) -> None:
