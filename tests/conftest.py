@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings as hypothesis
 from xdist.scheduler import LoadScopeScheduling
 
 from stack import settings, trial
@@ -24,8 +25,10 @@ _entered: list[Path] = []
 
 
 def pytest_configure() -> None:
-    """Make SIGTERM end the tests as Ctrl-C does, with the stack taken down."""
+    """Make SIGTERM end the tests as Ctrl-C does, with the stack taken down; no example fails for being slow."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    hypothesis.register_profile("patient", hypothesis.default, deadline=None)
+    hypothesis.load_profile("patient")
 
 
 def pytest_collectstart(collector: pytest.Collector) -> None:
