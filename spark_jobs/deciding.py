@@ -64,13 +64,15 @@ def _chosen(plan: TransformPlan) -> tuple[dict[str, Column], Column]:
     names = [*plan.columns, HIDDEN_ROW, *COORDINATES, CONTENT]
     row = {name: F.col(f"s.{name}") for name in names}
     row |= {name: F.lit(None).cast(type_) for name, type_ in plan.dropped.items()}
-    differs = ~F.struct(*_identity("s.")).eqNullSafe(F.struct(*_identity("t.")))
+    differs = ~F.struct(*_identity(plan, "s.")).eqNullSafe(F.struct(*_identity(plan, "t.")))
     wins = merging.wins(plan, "s.", "t.") | F.col(f"t.{RANK_OFFSET}").isNull()
     return row, F.when(F.col(f"s.{REPLACES}"), differs).otherwise(wins)
 
 
-def _identity(qualifier: str) -> list[Column]:
-    return [F.col(f"{qualifier}{name}").alias(name) for name in (*COORDINATES, CONTENT, HIDDEN_ROW)]
+def _identity(plan: TransformPlan, qualifier: str) -> list[Column]:
+    """What tells a row; a tombstone that has taken its order from another version is another one."""
+    names = dict.fromkeys([*plan.order, *COORDINATES, CONTENT, HIDDEN_ROW])
+    return [F.col(f"{qualifier}{name}").alias(name) for name in names]
 
 
 def _patched(plan: TransformPlan) -> tuple[dict[str, Column], Column]:

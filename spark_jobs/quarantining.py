@@ -7,6 +7,8 @@ from headrace.quarantine import SCHEMA
 from headrace.stages.transform import TransformPlan
 from spark_jobs.envelopes import AGAIN
 
+HELD = "_held"
+
 
 def quarantine(spark: SparkSession, records: DataFrame, plan: TransformPlan) -> None:
     """Add what is rejected and not there yet, and settle what is there and good now.
@@ -50,6 +52,14 @@ def quarantine(spark: SparkSession, records: DataFrame, plan: TransformPlan) -> 
         .insertAll()
         .merge()
     )
+
+
+def turned(spark: SparkSession, records: DataFrame, plan: TransformPlan) -> DataFrame:
+    """Those of the records judged again that are good now and were not, or were and are not."""
+    known = spark.table(plan.quarantine).where(F.col("rejected_by").isNull()).select("partition", "offset")
+    there = known.withColumn(HELD, F.lit(True))
+    judged = records.where(AGAIN).join(F.broadcast(there), ["partition", "offset"], "left")
+    return judged.where(F.col("reason").isNull() == F.col(HELD).isNotNull())
 
 
 def has_judged(spark: SparkSession, plan: TransformPlan) -> bool:

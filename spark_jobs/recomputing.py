@@ -1,7 +1,7 @@
 """Recomputing: keys that no merge onto their standing row can bring right, made from all their records together.
 
-A record that a row came from may be rejected now; a lower one than the standing may come to an append; a patch may be
-judged again. Each is rare, and costs a reading of the whole archive.
+A record that a row came from may be rejected now; one that ranked a tombstone may come in, or go; a lower one than the
+standing may come to an append; a patch may be judged again. Each is rare, and costs a reading of the whole archive.
 """
 
 from functools import reduce
@@ -25,6 +25,30 @@ def of_keys(records: DataFrame, keys: DataFrame, plan: TransformPlan) -> DataFra
 def but_keys(records: DataFrame, keys: DataFrame, plan: TransformPlan) -> DataFrame:
     """The records that have none of them."""
     return records.join(F.broadcast(_named(keys, plan)), _same(plan), "left_anti")
+
+
+def can_rerank(plan: TransformPlan) -> bool:
+    """Whether a verdict may change what a tombstone ranks by.
+
+    Where records were dropped, what they gave a row of `latest` cannot be made once more: it stays. A patch knows.
+    """
+    return plan.merge == "patch" or (plan.merge == "latest" and bool(plan.order) and not plan.gone)
+
+
+def reranked(turned: DataFrame, met: DataFrame, plan: TransformPlan) -> DataFrame:
+    """The keys of which a tombstone may rank otherwise, or a patch be another, for some versions turned good or bad.
+
+    In `latest` a tombstone that was overwritten is below the row that stands; a version that is below it too does not
+    raise the one above the other.
+    """
+    both = met.alias("t").join(turned.alias("s"), merging.same_key(plan.key, "t.", "s."))
+    raised = _order(plan, "s.") >= _order(plan, "t.")
+    concerned = F.lit(True) if plan.merge == "patch" else F.col(f"t.{HIDDEN_ROW}") | raised
+    return both.where(concerned).select(*(F.col(f"t.{name}") for name in plan.key))
+
+
+def _order(plan: TransformPlan, qualifier: str) -> Column:
+    return F.struct(*(F.col(f"{qualifier}{name}") for name in plan.order))
 
 
 def _named(keys: DataFrame, plan: TransformPlan) -> DataFrame:

@@ -24,6 +24,7 @@ from spark_jobs import (
     origins,
     patching,
     places,
+    quarantining,
     recomputing,
     row_checks,
     standing,
@@ -176,10 +177,24 @@ class Transform:
         if self.plan.merge == "patch" and (seen.again or seen.elsewhere):
             strays = _good() & (F.col(AGAIN) | origins.is_from_elsewhere(F.col("rank_partition")))
             found.append(_keys(batch.where(strays), self.plan))
+        if seen.again and recomputing.can_rerank(self.plan):
+            found += self.reranked(batch, clean, seen)
         if not found:
             return None
         keys = self.keep(self.flat(reduce(DataFrame.union, found).distinct()))
         return None if keys.isEmpty() else keys
+
+    def reranked(self, batch: DataFrame, clean: DataFrame, seen: Survey) -> list[DataFrame]:
+        """The keys of which a tombstone may rank otherwise, for a version before it has another verdict now."""
+        names = dict.fromkeys([*self.plan.key, *self.plan.order])
+        versions = quarantining.turned(self.spark, batch, self.plan)
+        told = versions.select(*(F.col("row")[name].alias(name) for name in names)).dropna(subset=self.plan.key)
+        rows = self.keep(self.flat(told))
+        if rows.isEmpty():
+            return []
+        keys = rows.select(*self.plan.key).distinct()
+        met = standing.met(clean, keys, self.plan, where=self.touched(keys, seen), count=seen.again)
+        return [recomputing.reranked(rows, met, self.plan)]
 
     def all_of(self, keys: DataFrame) -> DataFrame:
         """Every record of some keys, judged anew; this reads the whole archive."""

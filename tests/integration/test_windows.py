@@ -157,3 +157,43 @@ def test_a_row_whose_record_was_dropped_is_not_displaced_in_an_append(workshop: 
     loose.again()
     assert [row["revision"] for row in loose.clean()] == [2]
     assert loose.quarantine() == {(0, 0): "conflict"}
+
+
+DELETES = {"delete": {"field": "status", "one_of": ["paid"]}}
+
+
+@pytest.mark.parametrize(
+    ("declared", "records"),
+    [
+        (DELETES, [order("a", 1), order("a", 2, price="11.00"), gone("a")]),
+        ({}, [order("a", 9, price="11.00"), order("a", 3), gone("a"), order("a", 5)]),
+    ],
+    ids=["beside a delete condition", "overwritten since"],
+)
+def test_a_mended_version_does_not_bring_back_what_was_deleted_after_it(
+    workshop: Make, declared: dict[str, Any], records: list[Record]
+) -> None:
+    shop = workshop({**ORDER, **declared, "checks": [CHEAP]})
+    for each in records:
+        shop.merge(each)
+    mended = shop.redeclared(checks=[])
+    release.release(mended.feed, lake=mended.lake, choice=Choice())
+    mended.again()
+    assert (mended.clean(), mended.quarantine()) == ([], {})
+    assert mended.merge(order("a", 9), order("b", 1))["inserted"] == 2, "what came after the tombstone is not"
+
+
+def test_a_version_that_is_rejected_now_no_longer_ranks_a_tombstone(workshop: Make) -> None:
+    shop = workshop(ORDER)
+    shop.merge(order("a", 9, price="11.00"), gone("a", hour=1), order("a", 3, hour=1))
+    assert shop.clean() == []
+    shop.redeclared(checks=[CHEAP]).again(window=WINDOW)
+    assert {row["id"]: row["revision"] for row in shop.clean()} == {"a": 3}
+
+
+def test_what_a_rejected_version_has_set_goes_from_a_patched_row(workshop: Make) -> None:
+    shop = workshop({**ORDER, "merge": "patch"})
+    shop.merge(order("a", 1, price="11.00", email="a@example.com"), order("a", 2, hour=1), order("b", 1))
+    accounts = shop.redeclared(checks=[CHEAP]).again(window=WINDOW)
+    assert (accounts["quarantined"], accounts["withdrawn"]) == (1, 1)
+    assert {row["id"]: row["email"] for row in shop.clean()} == {"a": None, "b": None}
