@@ -1,5 +1,6 @@
 """Extract at the edges of what a topic may be: holes, open transactions, growth, being made again, being cut short."""
 
+import os
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -209,13 +210,15 @@ def test_a_topic_made_again_while_it_is_read_is_not_taken_for_the_planned_one(wo
         plan.confirm(shop.kafka, [planned])
 
 
-def test_records_that_vanish_while_they_are_read_stop_the_feed_with_their_count(workshop: Make) -> None:
+def test_records_that_vanish_while_they_are_read_stop_the_feed_with_their_count(
+    workshop: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shop, size, count = workshop({**ORDER, "topic": {"partitions": 1}}), 1000, 60_000
     produce(shop, b"archived")
     shop.extract()
     producer = Producer({**shop.kafka, "linger.ms": 50, "queue.buffering.max.messages": 2 * count})
     for _ in range(count):
-        producer.produce(shop.feed.topic, value=bytes(size), partition=0)
+        producer.produce(shop.feed.topic, value=os.urandom(size), partition=0)
     assert producer.flush(60) == 0
     forwarder = Forwarder(int(shop.lake.storage.endpoint.rpartition(":")[2]))
     reached = replace(shop.lake.storage, endpoint=f"http://127.0.0.1:{forwarder.port}")
@@ -225,7 +228,9 @@ def test_records_that_vanish_while_they_are_read_stop_the_feed_with_their_count(
         (answer,) = admin.delete_records([TopicPartition(shop.feed.topic, 0, count + 1)]).values()
         answer.result(30)
 
-    # The first file is written while most of the topic is still to be read.
+    # The first file is put while most of the topic is still to be read: reading waits for puts, and nothing compresses.
+    for ahead in ("FILE_AHEAD_BYTES", "PUT_AHEAD_BYTES"):
+        monkeypatch.setattr(f"headrace.archive.{ahead}", 1 << 20)
     forwarder.before(b"PUT /headrace/archive/", vanish)
     lake = replace(shop.lake, storage=reached)
     with pytest.raises(RecordsLost, match=rf"partition 0 offsets \d+ to {count}\. ") as raised:
