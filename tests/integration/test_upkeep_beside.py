@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
@@ -27,27 +28,48 @@ COMMITS, COMPARED = 500, 50
 """How many extracts, and how many of the first and of the last are compared."""
 PUBLISHES, RUNS = 100, 6
 """How many that only add a row, and how many that merge."""
+ROUNDS = 4
+"""How often those who commit let upkeep go through once: who gets how many turns by chance, the machine decides."""
 OLD = 9
 """After so many days nobody needs the clean table's snapshots of now."""
 CREATED = datetime(2026, 1, 1, tzinfo=UTC)
 SECONDS = timedelta(seconds=30)
 
 
+@dataclass
+class Meanwhile:
+    """Upkeep that goes on beside a test."""
+
+    done: list[Upkeep] = field(default_factory=list)
+    _again: threading.Condition = field(default_factory=threading.Condition)
+
+    def add(self, upkeep: Upkeep) -> None:
+        with self._again:
+            self.done.append(upkeep)
+            self._again.notify_all()
+
+    def go_through(self) -> None:
+        """Wait until it has gone through everything once more; what is under way may have looked before."""
+        with self._again:
+            wanted = len(self.done) + 2
+            assert self._again.wait_for(lambda: len(self.done) >= wanted, timeout=300)
+
+
 @contextmanager
-def kept_meanwhile(shop: Workshop, *, days: int = 3) -> Iterator[list[Upkeep]]:
+def kept_meanwhile(shop: Workshop, *, days: int = 3) -> Iterator[Meanwhile]:
     """Upkeep again and again, as it will be in some days, when all of now is old."""
-    done: list[Upkeep] = []
+    meanwhile = Meanwhile()
     over = threading.Event()
 
     def keep() -> None:
         while not over.is_set():
-            done.append(kept(shop, days=days, patience=SECONDS / 6))
+            meanwhile.add(kept(shop, days=days, patience=SECONDS / 6))
             over.wait(1)
 
     thread = threading.Thread(target=keep)
     thread.start()
     try:
-        yield done
+        yield meanwhile
     finally:
         over.set()
         thread.join()
@@ -74,14 +96,15 @@ def test_500_commits_with_upkeep_beside_lose_nothing_and_stay_quick(workshop: Ma
     shop, took = workshop({"key": ["id"], "topic": {"partitions": 1}}), []
     name = layout.archive_table(shop.feed.name)
     producer = Producer({**shop.kafka, "acks": "all", "linger.ms": 0})
-    with kept_meanwhile(shop) as done:
+    with kept_meanwhile(shop) as meanwhile:
         for number in range(COMMITS):
             producer.produce(shop.feed.topic, b"%d" % number, partition=0)
             assert producer.flush(30) == 0
             took.append(in_turn(shop, name, shop.extract))
-    assert len(done) >= 3
-    check_it_only_gave_way(done)
-    assert sum(of(each, "archive").expired for each in done if each.tables) > COMMITS / 2
+            if (number + 1) % (COMMITS // ROUNDS) == 0:
+                meanwhile.go_through()
+    check_it_only_gave_way(meanwhile.done)
+    assert sum(of(each, "archive").expired for each in meanwhile.done if each.tables) > COMMITS / 2
     assert is_equal(shop)
     table = archive_table(shop)
     assert heads_of(table).of(0) == COMMITS
@@ -100,11 +123,13 @@ def test_publish_after_publish_with_compaction_beside_loses_nothing_and_stays_qu
     given = row("", 1).value
     assert isinstance(given, Mapping)
     rows = [{**given, "id": f"k{number:03}", "created_at": CREATED} for number in range(PUBLISHES)]
-    with kept_meanwhile(shop, days=OLD) as done:
-        for each in rows:
+    with kept_meanwhile(shop, days=OLD) as meanwhile:
+        for number, each in enumerate(rows):
             took.append(in_turn(shop, name, partial(added, shop, each)))
-    check_it_only_gave_way(done)
-    cleaned = [of(each, "clean") for each in done]
+            if (number + 1) % (PUBLISHES // ROUNDS) == 0:
+                meanwhile.go_through()
+    check_it_only_gave_way(meanwhile.done)
+    cleaned = [of(each, "clean") for each in meanwhile.done]
     assert sum(each.compacted for each in cleaned) > PUBLISHES / 2
     assert sum(each.expired for each in cleaned) > PUBLISHES / 2
     assert shop.merge(row("z", 1))["inserted"] == 1
@@ -124,12 +149,12 @@ def test_runs_with_upkeep_beside_publish_what_they_merge(workshop: Make) -> None
         shop.transform(f"run {number}")
         shop.publish_run(f"run {number}")
 
-    with kept_meanwhile(shop) as done:
+    with kept_meanwhile(shop) as meanwhile:
         for number in range(RUNS):
             shop.publish(row(f"a{number}"), row("b", number), Record(b"broken"))
             in_turn(shop, layout.archive_table(shop.feed.name), shop.extract)
             in_turn(shop, name, lambda number=number: run(number))  # type: ignore[misc]
-    check_it_only_gave_way(done)
+    check_it_only_gave_way(meanwhile.done)
     assert [each["id"] for each in shop.clean()] == [*(f"a{number}" for number in range(RUNS)), "b"]
     assert len(shop.quarantine()) == RUNS
     assert is_equal(shop)
